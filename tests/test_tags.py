@@ -53,6 +53,15 @@ def test_every_heading_with_a_tag_can_be_linked_to():
     assert anchored == set(HEADING.findall(theory()))
 
 
+def test_the_index_says_on_which_page_every_statement_is():
+    found = {}
+    for line in (ROOT / "docs/theory/index.md").read_text(encoding="utf-8").splitlines():
+        if row := re.fullmatch(r"\| (\[T.*) \| \[.+\]\((.+)\) \|", line):
+            found |= dict.fromkeys(re.findall(r"\[(T\d+[a-z]?)\]", row[1]), row[2])
+    pages = sorted((ROOT / "docs" / "theory").glob("*.md"))
+    assert found == {tag: page.name for page in pages for tag in HEADING.findall(page.read_text(encoding="utf-8"))}
+
+
 def test_every_tag_cited_in_src_has_a_heading_in_the_theory_pages():
     headings = set(HEADING.findall(theory()))
     cited = citations(TAG)

@@ -40,7 +40,7 @@ NO_LEDGER = "no-ledger"
 class Message:
     """Message of an error or a warning, kept in parts.
 
-    Give either ``argument`` and ``rule``, or a complete sentence as ``problem``. All texts may refer to arguments by
+    Pass either ``argument`` and ``rule``, or a complete sentence as ``problem``. All texts may refer to arguments by
     `dperm.presentation.spelling.arg`.
 
     Parameters

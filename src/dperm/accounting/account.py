@@ -142,8 +142,7 @@ class ComposedProfile(PrivacyProfile):
         """Return the same profile prepared for many queries: fast brackets of delta, of relative width 1e-3.
 
         Each call returns a new curve. Within its brackets, the answers of one curve depend on its earlier queries. Use
-        a new
-        curve for each statement or explanation to make the numbers reproducible.
+        a new curve for each statement or explanation to make the numbers reproducible.
         """
         return CurveProfile(self, ProfileCurve.of(self.directions))
 

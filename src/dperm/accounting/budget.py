@@ -83,8 +83,8 @@ class Reservation(Protocol):
         """Make this object the only holder of the reservation, durably; return the number of draws to count.
 
         A resumable run leases its noise draws from the reservation. Every draw leased to an earlier holder counts as
-        made, so
-        the result is at least ``draws``. All holders together never draw more often than the last leased number.
+        made, so the result is at least ``draws``. All holders together never draw more often than the last leased
+        number.
 
         Raises
         ------
@@ -100,18 +100,18 @@ class Reservation(Protocol):
         Raises
         ------
         SupersededError
-            If another object took over.
+            If another holder took over.
         BudgetError
             If the reservation is closed.
         """
 
     def check_holder(self) -> None:
-        """Check that no other object took over; cheaper than ``lease``.
+        """Check that no other holder took over; cheaper than ``lease``.
 
         Raises
         ------
         SupersededError
-            If another object took over.
+            If another holder took over.
         """
 
 
@@ -141,8 +141,7 @@ class Budget(Protocol):
             Event to charge.
         request_id
             Makes the call idempotent. The same id with the same event is charged once and returns the same reservation
-            (then
-            ``repeated``). The same id with another event raises BudgetError.
+            (then ``repeated``). The same id with another event raises BudgetError.
         facts
             Public JSON data about the run, stored with the event, such as whether a seed makes it NOT PRIVATE.
 
@@ -177,8 +176,7 @@ def charged(
     """Run a release inside a reservation of ``event``, charged before the block starts.
 
     An exception burns the reservation, receives a note about it, and propagates. Leaving the block without ``commit``
-    or
-    ``burn`` burns the reservation and issues a DpermWarning.
+    or ``burn`` also burns the reservation and issues a DpermWarning.
 
     Parameters
     ----------

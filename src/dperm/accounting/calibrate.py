@@ -47,8 +47,7 @@ def calibrate(
     -------
     float
         A parameter with certified epsilon at ``delta`` of at most ``epsilon``. The check uses exactly the returned
-        value
-        and both directions of the adjacency.
+        value and both directions of the adjacency.
 
     Raises
     ------
@@ -120,7 +119,7 @@ class _Target:
     def safe(self, parameter: float, relative: float, falling: bool, pushes: tuple[float, ...]) -> float | None:
         """Return the first trial value with certified epsilon within the target, or None.
 
-        Trials move to the safe side.
+        Trials move in the safe direction.
         """
         sign = 1 if falling else -1
         for push in pushes:

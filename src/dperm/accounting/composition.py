@@ -13,7 +13,7 @@ from dperm.accounting.laws.law import LossLaw
 
 @dataclass(frozen=True)
 class Composition:
-    """Loss laws with their repetition counts. Equal laws are merged, and all Gaussian laws become one (T19)."""
+    """Privacy loss distributions with repetition counts. Equal ones are merged, and all Gaussian ones (T19)."""
 
     steps: tuple[tuple[LossLaw, int], ...]
 

@@ -79,7 +79,7 @@ class SingleEvent(Event):
 
     @abstractmethod
     def law(self, direction: Direction) -> LossLaw:
-        """Return the law of the privacy loss of a dominating pair in this direction."""
+        """Return the privacy loss distribution of a dominating pair in this direction."""
 
     @abstractmethod
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:

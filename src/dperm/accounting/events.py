@@ -52,7 +52,7 @@ class Gaussian(SingleEvent):
         )
 
     def law(self, direction: Direction) -> GaussianLoss:
-        """Return the loss law of T6 with mu = sensitivity / sigma."""
+        """Return the privacy loss distribution of T6 with mu = sensitivity / sigma."""
         return GaussianLoss(sensitivity(direction) / self.noise_multiplier)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
@@ -90,7 +90,7 @@ class Laplace(SingleEvent):
         )
 
     def law(self, direction: Direction) -> LaplaceLoss:
-        """Return the loss law of T5 with epsilon = sensitivity / b.
+        """Return the privacy loss distribution of T5 with epsilon = sensitivity / b.
 
         The one-dimensional shift dominates: it is an extreme point of the L1 ball.
         """
@@ -113,9 +113,8 @@ class Laplace(SingleEvent):
 class Approximate(SingleEvent):
     """Any (epsilon, delta)-DP mechanism, known only by its guarantee under the declared adjacency.
 
-    It is accounted by the law dominating all such mechanisms (T14). T4 converts an add/remove guarantee to replace-one;
-    a
-    replace-one guarantee implies nothing under add/remove.
+    It is accounted for by the privacy loss distribution that dominates all such mechanisms (T14). T4 converts an
+    add/remove guarantee to replace-one; a replace-one guarantee implies nothing under add/remove.
 
     Parameters
     ----------
@@ -143,7 +142,7 @@ class Approximate(SingleEvent):
         return _declared_reading(self, adjacency)
 
     def law(self, direction: Direction) -> AtomicLoss:
-        """Return the loss law of T14.
+        """Return the privacy loss distribution of T14.
 
         T4 converts add/remove to (2 epsilon, delta (1 + e^epsilon)) under replace-one.
         """
@@ -201,7 +200,7 @@ class Pure(SingleEvent):
         return _declared_reading(self, adjacency)
 
     def law(self, direction: Direction) -> AtomicLoss:
-        """Return the law of randomised response, which dominates every epsilon-DP mechanism (T13)."""
+        """Return the privacy loss distribution of randomised response: it dominates all epsilon-DP mechanisms (T13)."""
         return self._general.law(direction)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
@@ -262,7 +261,7 @@ class RandomizedResponse(SingleEvent):
         return adjacency
 
     def law(self, direction: Direction) -> AtomicLoss:
-        """Return the loss law of randomised response (T9)."""
+        """Return the privacy loss distribution of randomised response (T9)."""
         return randomized_response_loss(self.epsilon, self.values)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:

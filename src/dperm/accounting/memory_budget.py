@@ -25,7 +25,7 @@ __getattr__ = deprecated_names(__name__, {"Entry": "dperm.accounting.memory_budg
 
 @dataclass(frozen=True)
 class MemoryEntry:
-    """One entry of the budget; it is charged in every state."""
+    """One entry of the budget. Its cost counts in every state, also after a failure."""
 
     number: int
     event: str
@@ -47,26 +47,23 @@ class MemoryBudget:
     """Thread-safe in-memory `Budget`: adaptively chosen events are charged until the limit is spent.
 
     ``limit``, under its adjacency, is the guarantee for all charged events together, however they were chosen and
-    whenever
-    they stopped. The sum of their costs never exceeds it (T14; `dperm.accounting.filters.rules` has the rule of each
-    kind
-    of guarantee). Composing the profiles of adaptively chosen events and stopping at the limit would **not** be valid.
-    Declare each event as a whole before it runs, for example the thousand steps of a training as one event. Inside one
-    event the composition is exact.
+    whenever charging stopped. The sum of their costs never exceeds it (T14; `dperm.accounting.filters.rules` has the
+    rule for each kind of guarantee). Composing the profiles of adaptively chosen events and stopping at the limit would
+    **not** be valid. Declare each event as a whole before it runs, for example the thousand steps of a training run as
+    one event. Inside one event the composition is exact.
 
     Costs are doubles, rounded up, and are added as exact fractions.
 
     Parameters
     ----------
     limit
-        PureDP, ApproxDP, ZCDP, GDP or RDP. Events are accounted under its adjacency.
+        PureDP, ApproxDP, ZCDP, GDP or RDP. Events are accounted for under its adjacency.
     blocks
         For ApproxDP only: the number of events sharing its delta; each is charged at delta/blocks.
     composition
         For ApproxDP with delta > 0. "basic" adds the events' epsilons. "advanced" adds their squares at half of the
-        delta
-        and spends the other half on the composition (T14a); it admits more events if they are many and small, and fewer
-        if they are few.
+        delta and spends the other half on the composition (T14a). It allows more events when each is small, and fewer
+        when they are few and large.
 
     Examples
     --------
@@ -95,7 +92,7 @@ class MemoryBudget:
 
     @property
     def adjacency(self) -> Adjacency:
-        """Adjacency used to account the events."""
+        """Adjacency used to account for the events."""
         return self._limit.adjacency
 
     @property

@@ -20,8 +20,7 @@ class PerturbedObjective(SingleEvent):
     """Exact minimiser of sum_i f(x_i'theta, y_i) + r(theta) + (Lambda/2) ||theta||^2 + b'theta, b ~ N(0, sigma^2).
 
     Each record's loss is convex, L-Lipschitz and beta-smooth in theta. It depends on one linear function of theta, so
-    its
-    Hessian has rank one. The regulariser r is convex and public; Lambda > 0 (T42).
+    its Hessian has rank one. The regulariser r is convex and public; Lambda > 0 (T42).
 
     Under add/remove the privacy loss is bounded by T40, or by T39 if the losses are not monotone, with
     c = log(1 + beta/Lambda) for the determinant (T37). Under replace-one it is bounded by T41, with c counted once. A
@@ -56,11 +55,11 @@ class PerturbedObjective(SingleEvent):
         object.__setattr__(self, "monotone", checked_monotone(self.monotone))
 
     def bound(self, adjacency: Adjacency) -> BoundingLoss:
-        """Return the loss bounding both orders of every neighbouring pair."""
+        """Return a privacy loss that dominates every neighbouring pair, in either order."""
         return bounding_loss(self.noise_multiplier, self.curvature, adjacency, self.monotone)
 
     def law(self, direction: Direction) -> MirroredLoss:
-        """Return the symmetric pair dominating the bound of T39, T40 or T41; adding and removing have the same law."""
+        """Return the symmetric pair dominating the bound of T39, T40 or T41; adding and removing have the same loss."""
         replaced = direction is Direction.REPLACE
         return self.bound(Adjacency.REPLACE_ONE if replaced else Adjacency.ADD_REMOVE).mirrored()
 

@@ -79,10 +79,8 @@ def objective_noise_multiplier(
     """Return the smallest sigma/L, rounded up, at which the accountant certifies (epsilon, delta)-DP.
 
     Theorem T43a, for one `PerturbedObjective`. Under add_remove with monotone losses, sigma/L = 1/mu(epsilon - c,
-    delta)
-    with mu of T6, the exact inverse of T40. Otherwise it is the root of T39 or T41, which grow with L/sigma. The
-    returned
-    value itself is checked.
+    delta) with mu of T6, the exact inverse of T40. Otherwise it is the root of T39 or T41, which grow with L/sigma. The
+    returned value itself is checked.
 
     Raises
     ------

@@ -45,8 +45,7 @@ def gaussian_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float 
     """Return the curve of Gaussian noise with standard deviation ``noise_multiplier``: alpha Delta^2 / (2 sigma^2).
 
     Theorem T16 [Mironov 2017, Prop 7]. Under replace_one, one record moves a clipped sum by two: give
-    ``sensitivity=2.0``
-    (the RDP accountant of dp-accounting 0.6 omits this factor).
+    ``sensitivity=2.0`` (the RDP accountant of dp-accounting 0.6 omits this factor).
 
     Parameters
     ----------
@@ -103,7 +102,7 @@ def laplace_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float =
 
 
 def randomized_response_rdp(orders: ArrayLike, epsilon: float, values: int = 2) -> Array:
-    """Return the curve of randomised response on k = ``values`` values (local, hence replace_one).
+    """Return the RDP curve of randomised response on k = ``values`` values (a local mechanism, hence replace_one).
 
     Theorem T9: with p = e^eps/(e^eps + k - 1), q = 1/(e^eps + k - 1),
         ln[p^alpha q^{1-alpha} + q^alpha p^{1-alpha} + (k-2) q] / (alpha - 1).
@@ -122,7 +121,7 @@ def randomized_response_rdp(orders: ArrayLike, epsilon: float, values: int = 2) 
 
 
 def pure_rdp(orders: ArrayLike, epsilon: float) -> Array:
-    """Return the smallest curve valid for every epsilon-DP mechanism.
+    """Return the smallest RDP curve valid for every epsilon-DP mechanism.
 
     Theorem T16: at most min(eps, alpha eps^2/2); binary randomised response (T9) is the exact worst case.
     """
@@ -137,21 +136,16 @@ def poisson_gaussian_rdp(
     Theorem T26 [Mironov, Talwar & Zhang 2019], add_remove, whole alpha.
         ln[sum_k C(alpha,k) (1-q)^{alpha-k} q^k e^{(k^2-k)/(2 sigma^2)}] / (alpha - 1).
     Between whole orders, the smaller of two proved upper bounds is returned; both are exact at whole orders. The chord
-    is
-    one, as (alpha-1) tau(alpha) = ln E_Q[(P/Q)^alpha] is convex and zero at 1. The other is the binomial series cut
-    where
-    its next term is negative: its Lagrange remainder has the sign of that term. The curve never exceeds alpha/(2
-    sigma^2),
-    the value without sampling.
+    is one, as (alpha-1) tau(alpha) = ln E_Q[(P/Q)^alpha] is convex and zero at 1. The other is the binomial series cut
+    where its next term is negative: its Lagrange remainder has the sign of that term. The curve never exceeds alpha/(2
+    sigma^2), the value without sampling.
 
     Theorem T4 for replace_one [Mironov 2017, Prop 11], by Cauchy-Schwarz through the set without the record:
         tau'(alpha) <= (alpha - 1/2)/(alpha - 1) tau(2 alpha) + tau(2 alpha - 1),
     at most 2.5 tau(2 alpha) for alpha >= 2 (T4 states 3). Also tau'(alpha) <= tau(alpha) + ln 1/(1-q), because the
-    other
-    set's law is at least (1-q) times the law without the record. The curve never exceeds 2 alpha/sigma^2, the value
-    without sampling. The smallest bound is returned. It is valid, but up to 50 times the exact pair of T25 at orders
-    where
-    tau(2 alpha) has left its quadratic start and tau(alpha) has not. account() composes the exact pair.
+    other set's law is at least (1-q) times the law without the record. The curve never exceeds 2 alpha/sigma^2, the
+    value without sampling. The smallest bound is returned. It is valid, but up to 50 times the exact pair of T25 at
+    orders where tau(2 alpha) has left its quadratic start and tau(alpha) has not. account() composes the exact pair.
 
     Parameters
     ----------
@@ -184,8 +178,7 @@ def without_replacement_gaussian_rdp(orders: ArrayLike, noise_multiplier: float,
         ln[1 + q^2 C(alpha,2) min(4 (e^{tau(2)} - 1), 2 e^{tau(2)}) + sum_{j>=3} 2 q^j C(alpha,j) e^{(j-1) tau(j)}]
         / (alpha - 1).
     Between whole orders the chord is used, as in ``poisson_gaussian_rdp``. Sampling never increases the loss (D_alpha
-    is
-    quasi-convex), so the curve is capped at alpha m^2/2. Not proved under add_remove (T21).
+    is quasi-convex), so the curve is capped at alpha m^2/2. Not proved under add_remove (T21).
     """
     alpha, shift = _orders(orders), _shift(noise_multiplier, 2.0)
     rate = checks.rate("rate", rate)
@@ -206,8 +199,7 @@ def moment_rdp(orders: ArrayLike, bound: BoundingLoss) -> Array:
     """Return the curve ln E e^{(alpha-1) U} / (alpha - 1) of a loss U bounding the privacy loss (T16, T39-T41, T53a).
 
     D_alpha(P || Q) = ln E_P e^{(alpha-1) L} / (alpha - 1), and L <= U. The rounding allowance scales with the logarithm
-    of
-    the moment plus 1.
+    of the moment plus 1.
     """
     alpha = _orders(orders)
     logs = bound.log_mgf_real(alpha - 1)
@@ -220,8 +212,7 @@ def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDE
     Theorem T17 [Canonne, Kamath & Steinke 2020, Prop 12].
         eps = tau + [ln(1/delta) + (alpha-1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) for every alpha > 1.
     Mironov's older tau + ln(1/delta)/(alpha-1) is larger. The best order may be chosen afterwards for a composition
-    fixed
-    in advance; after adaptive stopping it may not (T14).
+    fixed in advance; after adaptive stopping it may not (T14).
 
     Parameters
     ----------

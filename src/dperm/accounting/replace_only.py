@@ -21,11 +21,9 @@ class ReplaceOneOnly(SingleEvent):
     """Gaussian or Laplace noise on a statistic of public n, with a sensitivity proved for a replaced record only.
 
     Let replacing one record move the statistic by at most D (in L2 for Gaussian, in L1 for Laplace noise). Let sigma be
-    the
-    noise's standard deviation (Laplace: its scale). A noise multiplier is relative to one record added or removed, and
-    replace-one doubles that sensitivity, so D counts as two halves. The event is ``ReplaceOneOnly(Gaussian(2 * sigma /
-    D))``
-    with mu = 2 / (2 sigma / D) = D / sigma (T6; for Laplace noise this is the pure epsilon, T5).
+    the noise's standard deviation (Laplace: its scale). A noise multiplier is relative to one record added or removed,
+    and replace-one doubles that sensitivity, so D counts as two halves. The event is ``ReplaceOneOnly(Gaussian(2 *
+    sigma / D))`` with mu = 2 / (2 sigma / D) = D / sigma (T6; for Laplace noise this is the pure epsilon, T5).
 
     A plain event would claim mu = D / (2 sigma) under add/remove. There is no proof that D / 2 bounds the effect of one
     record added or removed (the mean of n records even changes its divisor), so add/remove is refused.
@@ -48,7 +46,7 @@ class ReplaceOneOnly(SingleEvent):
     kind: ClassVar[str] = "replace_one_only"
 
     def __post_init__(self) -> None:
-        """Check that the event is Gaussian or Laplace: their replace-one law depends on a sensitivity alone."""
+        """Check that the event is Gaussian or Laplace: their replace-one loss depends on a sensitivity alone."""
         if not isinstance(self.event, Noise):
             raise ParameterError(
                 f"event must be one Gaussian or Laplace event, got {shown(self.event)}. Other mechanisms need no mark: "
@@ -66,7 +64,7 @@ class ReplaceOneOnly(SingleEvent):
         return adjacency
 
     def law(self, direction: Direction) -> GaussianLoss | LaplaceLoss:
-        """Return the law of the noise: T6 with mu = D / sigma, or T5 with epsilon = D / b."""
+        """Return the privacy loss distribution of the noise: T6 with mu = D / sigma, or T5 with epsilon = D / b."""
         if direction is not Direction.REPLACE:
             raise self._unproved(direction.value)
         return self.event.law(direction)

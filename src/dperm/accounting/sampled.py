@@ -82,7 +82,7 @@ class Poisson(SingleEvent):
         object.__setattr__(self, "rate", checks.between("rate", self.rate, SMALLEST_RATE, 1.0, RATE))
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """Return the adjacency: T22 under add/remove, T25 for the Gaussian; other events use add/remove and T4."""
+        """Return the adjacency used for the loss: the given one for Gaussian noise (T22, T25), else add/remove (T4)."""
         if self.rate == 1:
             return self.event.reading(adjacency)
         if isinstance(self.event, Pure | Approximate) and self.event.adjacency is Adjacency.REPLACE_ONE:
@@ -93,7 +93,7 @@ class Poisson(SingleEvent):
         return adjacency if isinstance(self.event, Gaussian) else Adjacency.ADD_REMOVE
 
     def law(self, direction: Direction) -> LossLaw:
-        """Return the loss law: T22, T25 (Gaussian), T22's pair with Laplace noise, T21 (pure and approximate)."""
+        """Return the privacy loss distribution: T22, T25 (Gaussian), T22's pair (Laplace), T21 (pure, approximate)."""
         if self.rate == 1:
             return self.event.law(direction)
         if isinstance(self.event, Gaussian):
@@ -135,8 +135,7 @@ class WithoutReplacement(SingleEvent):
     """``event`` on a fresh uniform sample of public size m out of public n, ``rate`` = m / n.
 
     Proved under replace-one only (T21, T24). The pair of T24 is valid but not tight. Brackets enclose the pair's
-    epsilon;
-    the mechanism's own may be smaller.
+    epsilon; the mechanism's own may be smaller.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def event_from_json(text: str) -> Event:
     Raises
     ------
     EventFormatError
-        If the text is not JSON, has another version, or does not hold a valid event.
+        If the text is not JSON, has an unsupported version, or does not hold a valid event.
     """
     try:
         data = json.loads(text, object_pairs_hook=_unique)

@@ -49,8 +49,7 @@ class PerturbedSoftmax(SingleEvent):
     """Exact minimiser of sum_i w_i f(W x_i, y_i) + r(W) + (Lambda/2) ||W||^2 + <b, W>, b ~ N(0, sigma^2).
 
     f is the softmax loss log sum_k e^{u_k} - u_y of K = ``classes`` >= 3 classes, not clipped; ||x|| <= R, w_i <= w, r
-    is
-    convex and public, Lambda > 0.
+    is convex and public, Lambda > 0.
 
     The privacy loss is bounded by T53a, with c = (K-1) log(1 + curvature) for the determinant. A solver stopping early
     needs a second event (T43).
@@ -84,11 +83,11 @@ class PerturbedSoftmax(SingleEvent):
         object.__setattr__(self, "classes", _checked_classes(self.classes))
 
     def bound(self, adjacency: Adjacency) -> BoundingLoss:
-        """Return the loss bounding both orders of every neighbouring pair."""
+        """Return a privacy loss that dominates every neighbouring pair, in either order."""
         return softmax_bound(self.noise_multiplier, self.curvature, self.classes, adjacency)
 
     def law(self, direction: Direction) -> MirroredLoss:
-        """Return the symmetric pair dominating the bound of T53a; adding and removing have the same law."""
+        """Return the symmetric pair dominating the bound of T53a; adding and removing have the same loss."""
         replaced = direction is Direction.REPLACE
         return self.bound(Adjacency.REPLACE_ONE if replaced else Adjacency.ADD_REMOVE).mirrored()
 
@@ -111,8 +110,7 @@ def softmax_delta(
     """Return an upper bound on delta(epsilon) of one `PerturbedSoftmax` (T53a), without an engine.
 
     It equals `account`'s number. With m = L/sigma and x = epsilon - c it is, where the sum of tails is below 1
-    (elsewhere
-    it is less),
+    (elsewhere it is less),
         (K-1) delta_GDP(x; m) under add_remove, and under replace_one
         (K-1) delta_GDP(x; 2m) + (K-1)(K-2) delta_GDP(x; sqrt(3) m) + 2(K-1) delta_GDP(x; m).
     """

@@ -90,7 +90,8 @@ def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, con
     Raises
     ------
     ParameterError
-        If shapes do not match, or the features far exceed the other records' (the last entry is then not the constant).
+        If shapes do not match, or the features are far larger than the other records' (the last entry is then not the
+        constant).
     """
     constant = checks.positive("constant", constant, CONSTANT)
     first, second = numbers("before", before), numbers("after", after)

@@ -18,7 +18,7 @@ from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
 from dperm.privacy.profile import PrivacyProfile
 
 ROUNDING = 1e-9
-"""Tolerance for confidences: in doubles, 1 - (1 - confidence) may differ from the confidence."""
+"""Tolerance for confidences: in double precision, 1 - (1 - confidence) may differ from the confidence."""
 WITHIN_CLAIM = Fact(
     "audit.within-claim",
     "A lower bound above 0 is not a leak: the claim permits every value up to the claimed epsilon, and only a value "
@@ -46,7 +46,7 @@ class Finding:
     Attributes
     ----------
     subject
-        Name of the attacked mechanism or training.
+        Name of the attacked mechanism or training run.
     claimed
         The claimed guarantee.
     bounds

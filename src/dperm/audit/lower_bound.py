@@ -93,7 +93,7 @@ class LowerBound:
 
 
 def alpha_of(confidence: float) -> float:
-    """Return the level 1 - confidence of a test; raise ``ParameterError`` unless it lies in (0, 1) in doubles."""
+    """Return the level 1 - confidence of a test; raise ``ParameterError`` unless in (0, 1) in double precision."""
     alpha = 1 - checks.positive_delta("confidence", confidence, _USUAL)
     if alpha == 1:
         raise ParameterError(
@@ -136,6 +136,6 @@ def gaussian_separation(false_positive_rate: float, false_negative_rate: float) 
 
 
 def gaussian_bound(mu: float, *, delta: float, confidence: float, method: str) -> LowerBound:
-    """Return the epsilon of mu-GDP at ``delta`` (A1, T6), rounded down, as a bound assuming a Gaussian trade-off."""
+    """Return the epsilon of mu-GDP at ``delta`` (A1, T6), rounded down, a bound that assumes a Gaussian trade-off."""
     epsilon = gaussian_profile.epsilon_bracket(mu, delta)[0]
     return LowerBound(epsilon, delta, confidence, method, assumes=GAUSSIAN)

@@ -33,12 +33,12 @@ _BISECTIONS = 60
 
 
 def one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, confidence: float = 0.95) -> LowerBound:
-    """Return the smallest epsilon at which ``correct`` right guesses have probability at least 1 - confidence (A6).
+    """Return the smallest epsilon at which that many correct guesses have probability at least 1 - confidence (A6).
 
     Parameters
     ----------
     correct, guesses, canaries
-        Right guesses, guesses made (a number fixed in advance), coins flipped: v <= r <= m.
+        Correct guesses, guesses made (a number fixed in advance), coins flipped: v <= r <= m.
     delta
         The delta of the bound; 0 for pure DP. Compare a claim with the bound at the claim's own delta.
     confidence
@@ -63,12 +63,12 @@ def one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, co
 
 
 def one_run_p_value(correct: int, guesses: int, canaries: int, *, epsilon: float, delta: float) -> float:
-    """Return an upper bound on the probability of so many right guesses under (epsilon, delta)-DP (A6), at most 1.
+    """Return an upper bound on the probability of so many correct guesses under (epsilon, delta)-DP (A6), at most 1.
 
     Parameters
     ----------
     correct, guesses, canaries
-        Right guesses, guesses made, coins flipped.
+        Correct guesses, guesses made, coins flipped.
     epsilon, delta
         Parameters of the tested guarantee.
 
@@ -91,7 +91,7 @@ def from_scores(
     confidence: float = 0.95,
     independent: bool = True,
 ) -> LowerBound:
-    """Guess "in" for the highest scores and "out" for the lowest, and bound epsilon from the right guesses (A6).
+    """Guess "in" for the highest scores and "out" for the lowest, and bound epsilon from the correct guesses (A6).
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def bound_from_ranking(
     Returns
     -------
     LowerBound
-        The bound for the observed number of right guesses.
+        The bound for the observed number of correct guesses.
     """
     r = total_guesses(*guesses)
     values = checked_scores(scores, r)

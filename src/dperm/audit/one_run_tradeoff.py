@@ -34,12 +34,12 @@ _QUANTILE = NormalDist().inv_cdf  # scipy's is as accurate, and slower on a sing
 def gaussian_one_run(
     correct: int, guesses: int, canaries: int, *, delta: float, confidence: float = 0.95
 ) -> LowerBound:
-    """Return the smallest epsilon at ``delta`` of mu-GDP training consistent with the right guesses (A7, A1).
+    """Return the smallest epsilon at ``delta`` of mu-GDP training consistent with the correct guesses (A7, A1).
 
     Parameters
     ----------
     correct, guesses, canaries
-        Right guesses, guesses made (a number fixed in advance), coins flipped: v <= r <= m.
+        Correct guesses, guesses made (a number fixed in advance), coins flipped: v <= r <= m.
     delta
         The delta of the bound, positive.
     confidence
@@ -61,7 +61,7 @@ def gaussian_one_run_mu(correct: int, guesses: int, canaries: int, *, confidence
     Parameters
     ----------
     correct, guesses, canaries
-        Right guesses, guesses made, coins flipped.
+        Correct guesses, guesses made, coins flipped.
     confidence
         Confidence level of the bound.
 
@@ -120,7 +120,7 @@ def _rejected(mu: float, alpha: float, sizes: tuple[int, int, int]) -> bool:
 
 
 def refutes_curve(raise_to: Callable[[float], float], sizes: tuple[int, int, int], alpha: float) -> bool:
-    """Whether v of r right guesses on m canaries refute a trade-off curve f at level alpha (A7).
+    """Whether v of r correct guesses on m canaries refute a trade-off curve f at level alpha (A7).
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def ranked_guesses(
     guesses_out: int,
     independent: bool = True,
 ) -> int:
-    """Return the number of right guesses; a random order independent of ``included`` breaks ties."""
+    """Return the number of correct guesses; a random order independent of ``included`` breaks ties."""
     if not checks.truth("independent", independent):
         raise AssumptionError(
             (

@@ -43,8 +43,8 @@ _CANDIDATES = 1000
 class Tally:
     """Counts of right and wrong guesses of either kind, one entry per threshold, and numbers of runs.
 
-    ``true_in`` counts the right guesses "in". ``members`` and ``non_members`` are the numbers of runs with and without
-    the record.
+    ``true_in`` counts the correct guesses "in". ``members`` and ``non_members`` are the numbers of runs with and
+    without the record.
     """
 
     true_in: Ints
@@ -286,7 +286,8 @@ def split_threshold(
 ) -> LowerBound:
     """Select the threshold on a ``share`` of the runs, and test it on the remaining runs (A5).
 
-    The selected threshold maximises the estimate with v - sqrt(r)/2 in place of v right guesses of r, among r >= 100.
+    The selected threshold maximises the epsilon estimated from v - sqrt(r)/2 instead of v correct guesses out of r,
+    over thresholds with r >= 100.
 
     Parameters
     ----------

@@ -149,7 +149,7 @@ def as_numbers(name: str, values: Column) -> NDArray[Any]:
 
 
 def _number(cell: str) -> float | None:
-    """Return the number in a cell; NaN if it is missing, None if it is no number."""
+    """Return the number in a cell; NaN if it is missing, None if it is not a number."""
     word = cell.strip().casefold()
     if word in MISSING:
         return math.nan

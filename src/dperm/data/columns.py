@@ -60,7 +60,7 @@ class Numeric:
         Raises
         ------
         ParameterError
-            If the bounds are not finite and ordered, or ``impute`` lies outside of them.
+            If the bounds are not finite and ordered, or ``impute`` lies outside them.
         """
         low, high = (
             checks.between(f"{where}.{end}", value, -LARGEST, LARGEST, _PUBLIC)

@@ -112,7 +112,7 @@ class CsvFile:
     def _understood(self, work: Callable[[], Result]) -> Result:
         """Return the result of ``work``, with errors about the format replaced by a DataError without content.
 
-        The DataError is raised outside of the ``except`` block: the original error, as its context, would keep a part
+        The DataError is raised outside the ``except`` block: the original error, as its context, would keep a part
         of the file.
         """
         try:

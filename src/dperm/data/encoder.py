@@ -34,7 +34,7 @@ class PublicEncoder:
     """Encoder of declared columns as features in [-1, 1]. Nothing is learnt from the data.
 
     A `Numeric` column becomes one feature, clipped to its bounds and mapped to [-1, 1]. A `Categorical` column becomes
-    indicators with a single 1. Give ``norm`` to an estimator as ``feature_norm``, or ``bounds``: both leave the
+    indicators with a single 1. Pass ``norm`` to an estimator as ``feature_norm``, or ``bounds``: both leave the
     features unchanged, and sparse features sparse.
 
     Attributes
@@ -117,7 +117,7 @@ class PublicEncoder:
         ------
         DataError
             If a declared column is missing, or holds a value outside its declaration. The message names the column
-            and the rule, and not the value.
+            and the rule, but not the value.
         """
         encoded = self._encoded(table)
         return self._sparse(encoded) if sparse else self._dense(encoded)
@@ -186,7 +186,7 @@ def _columns_from_json(text: str) -> dict[str, AnyColumn]:
     Raises
     ------
     ParameterError
-        If the text is something else, or of an unknown version.
+        If the text was not written by `_columns_to_json`, or has an unknown version.
     """
     try:
         data = json.loads(text, object_pairs_hook=_unique)

@@ -65,8 +65,8 @@ def read_table(
     Raises
     ------
     DataError
-        If the file has another format than its suffix says, lacks a declared column, has no record, breaks a rule, or
-        is changed while it is read.
+        If the format of the file does not match its suffix, or the file lacks a declared column, has no record, breaks
+        a rule, or is changed while it is read.
     ParameterError
         If the suffix is unknown, or pyarrow is needed and not installed.
     """

@@ -71,7 +71,7 @@ def person_keys(keys: object) -> list[Key]:
     Raises
     ------
     DataError
-        If a key is of another type (a float, a date, a missing value, an object with its own equality), if kinds are
+        If a key is of any other type (a float, a date, a missing value, an object with its own equality), if kinds are
         mixed, or if ``keys`` is not one-dimensional. The message is the broken `KeyRule`.
     """
     found = [_canonical(key) for key in _listed(keys)]

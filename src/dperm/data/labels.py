@@ -42,7 +42,7 @@ def declared_classes(classes: object, most: int = MOST_CLASSES) -> NDArray[Any]:
     Raises
     ------
     ParameterError
-        If ``classes`` is something else, or if two labels collide in an array or in a Unicode normal form.
+        If ``classes`` is of any other form, or if two labels collide in an array or in a Unicode normal form.
 
     Examples
     --------

@@ -65,7 +65,7 @@ class TargetSchema:
     LeakError
         If a field still contains the placeholder of a draft.
     ParameterError
-        If the name is no text, or not exactly one of classes and range is declared.
+        If the name is not a text, or not exactly one of classes and range is declared.
     """
 
     name: str

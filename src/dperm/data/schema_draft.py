@@ -31,7 +31,7 @@ OPEN_OTHER = "# or one of some values:"
 
 
 def draft(types: Mapping[str, str], target: str | None = None) -> str:
-    """Return the TOML text of a draft. It is no valid schema until all placeholders are replaced.
+    """Return the TOML text of a draft. It is not a valid schema until all placeholders are replaced.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ def column_names(table: object) -> tuple[str, ...]:
     Raises
     ------
     ParameterError
-        If ``table`` is no table.
+        If ``table`` is not a table.
     """
     return tuple(str(label) for label in _parts(table)[0])
 

@@ -221,7 +221,7 @@ class Interval:
 
     @property
     def rule(self) -> str:
-        """Sentence about finite numbers; their size does not matter, since they are clipped."""
+        """Error text: labels must be finite; any size is allowed, since they are clipped."""
         return "y must hold finite numbers (no text, no NaN, no inf). Correct the labels"
 
     def read(self, labels: NDArray[Any]) -> Codes:
@@ -230,7 +230,7 @@ class Interval:
         Raises
         ------
         DataError
-            If the labels are no array of numbers.
+            If the labels are not an array of numbers.
         """
         if labels.dtype.kind not in "biuf":
             raise DataError("y must hold real numbers.", remedy="Convert text, dates and the like first.")

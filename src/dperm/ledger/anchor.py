@@ -148,8 +148,8 @@ class Anchor:
 def receipt_is_signed(receipt: Mapping[str, Any]) -> bool:
     """Return whether every field of a receipt (``Record.ledger``) carries a valid signature of its ledger.
 
-    The anchor covers one line of the books. This signature covers the limit, the unit, the totals, the digest, and all
-    other fields of the receipt.
+    The anchor covers one entry of the ledger. This signature covers the limit, the unit, the totals, the digest, and
+    all other fields of the receipt.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for changes of the books: open, charge, close, lease, approve. They are the same for every store."""
+"""Rules for changes of the ledger: open, charge, close, lease, approve. They are the same for every store."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ CLOSED = {EntryKind.COMMIT: State.COMMITTED, EntryKind.BURN: State.BURNED}
 
 @dataclass(frozen=True)
 class EntryReference:
-    """Reference to a line of the books: account, number, and unique hash."""
+    """Reference to an entry of the ledger: account, number, and unique hash."""
 
     account: str
     seq: int

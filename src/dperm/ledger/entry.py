@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of the books, their hash chain, and their table rows."""
+"""Entries of the ledger, their hash chain, and their table rows."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ BEGINNING = "0" * 64
 
 
 class EntryKind(StrEnum):
-    """Kind of a line in the books."""
+    """Kind of a ledger entry."""
 
     OPEN = "open"
     """Opening of an account with data set, unit of privacy and limit; always the first line."""
@@ -52,7 +52,7 @@ class Entry:
     account, seq
         Account name, and number of the line from 1.
     kind
-        Kind of the line.
+        Kind of the entry.
     request_id
         Id of a reservation or an approval.
     about
@@ -62,12 +62,12 @@ class Entry:
     body
         All other content, as plain JSON data.
     meters
-        Capacity and total of each currency after this line, in units. So the last line states the balance of the
-        account, and tables of totals with other numbers are refused.
+        Capacity and total of each currency after this entry, in units. The last entry therefore states the balance of
+        the account; a table of totals that disagrees with it is rejected.
     at
         Time of writing, UTC, in ISO 8601.
     previous, hash
-        SHA-256 of the previous line, and of this line together with it.
+        SHA-256 of the previous entry, and of this entry together with it.
     """
 
     account: str

@@ -52,7 +52,7 @@ class Ledger:
     location
         Path, or URL of PostgreSQL.
     account
-        Name of the account; None for the only one of the ledger.
+        Name of the account; None if the ledger has only one.
     request_id
         Id of the next release. A second release under the same id is refused without a charge.
 
@@ -125,7 +125,7 @@ class Ledger:
         approval
             Whether every release needs an approval of its request id.
         files
-            Files of the data set; the command line fits no others.
+            Files of the data set; `dperm fit` refuses any other file.
 
         Raises
         ------
@@ -272,9 +272,9 @@ class Ledger:
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the whole ledger, all accounts, to a new file readable by its owner only (mode 0600).
 
-        The copy contains the signing key. The copy of a file is a ledger; that of PostgreSQL is a script for psql. It
-        is consistent while others charge the ledger. Restoring an older copy returns spent budget: store an anchor
-        elsewhere.
+        The copy contains the signing key. The copy of a ledger file is itself a ledger; that of PostgreSQL is a script
+        for psql. The copy is consistent even while others charge the ledger. Restoring an older copy makes spent budget
+        available again: store an anchor elsewhere.
 
         Raises
         ------
@@ -300,7 +300,7 @@ class Ledger:
         return found.text
 
     def fingerprinting(self) -> Fingerprint:
-        """Return an empty fingerprint; add content while reading it."""
+        """Return an empty fingerprint, to be updated as the content is read."""
         return Fingerprint(consult(self._store, lambda books: books.identity().fingerprint_key))
 
     def check(self, event: Event) -> None:
@@ -357,7 +357,7 @@ class Ledger:
         ==========================  ==============================================
         same id, same event         same reservation, ``repeated`` is True
         same id, other event        BudgetError, nothing charged
-        connection lost at COMMIT   repeated until known, at most 30 seconds
+        connection lost at COMMIT   retried until known, for at most 30 s
         ==========================  ==============================================
         """
         given = self.request_id if request_id is None else request_id
@@ -377,11 +377,11 @@ class Ledger:
         return LedgerReservation(self.location, places, asked, repeated, token)
 
     def change_limit(self, limit: AnyGuarantee, *, reason: str, by: str) -> None:
-        """Change the size of the budget; a public line of the books states time, author and reason.
+        """Change the size of the budget; a public entry of the ledger states time, author and reason.
 
-        The guarantee of a smaller limit no longer holds. A limit raised in response to releases is not fixed in
-        advance; the total of the costs is then an account of past releases, not a guarantee. A lowered limit stops
-        further charges, and does not reduce the guarantee (``promise``).
+        After an increase, the earlier, smaller limit is no longer guaranteed. A limit raised in response to releases is
+        not fixed in advance; the total of the costs is then an account of past releases, not a guarantee. A lowered
+        limit stops further charges, and does not reduce the guarantee (``promise``).
         """
         checked_text("reason", reason), checked_text("by", by)
         name = self.account_facts.name

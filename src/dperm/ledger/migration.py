@@ -34,9 +34,9 @@ class Migration:
 
 
 def migrate(location: str | os.PathLike[str], backup: str | os.PathLike[str] | None = None) -> Migration:
-    """Bring a ledger of an earlier dperm version to the format of this version.
+    """Upgrade a ledger of an earlier dperm version to the format of this version.
 
-    No line, meter or key changes, so hash chains, anchors and receipts stay valid. The ledger is verified before and
+    No entry, total or key changes, so hash chains, anchors and receipts stay valid. The ledger is verified before and
     after. All changes are one transaction: after a crash the ledger has the old format or the new one, and the call can
     be repeated. Earlier versions refuse the migrated ledger.
 
@@ -45,9 +45,9 @@ def migrate(location: str | os.PathLike[str], backup: str | os.PathLike[str] | N
     location
         Path, or URL of PostgreSQL for the role that owns the ledger.
     backup
-        New file for the previous ledger, with mode 0600: it contains the signing key. For a ledger in a file it is a
-        ledger; for PostgreSQL it is a script for psql. The default is ``LEDGER.format-1`` beside a file, and
-        ``dperm-ledger-ID.format-1.sql`` in the current directory for PostgreSQL.
+        New file for a copy of the previous ledger, with mode 0600, since it contains the signing key. The copy of a
+        ledger file is itself a ledger; that of PostgreSQL is a script for psql. The default is ``LEDGER.format-1``
+        beside a file, and ``dperm-ledger-ID.format-1.sql`` in the current directory for PostgreSQL.
 
     Raises
     ------

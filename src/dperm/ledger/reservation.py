@@ -145,7 +145,7 @@ class Booking:
     seq, at
         Number and time of the reservation.
     request_id
-        Id of the request; a child's charge has the child's name before it.
+        Id of the request; for a child account's charge, prefixed with the child's name.
     event
         Charged event, as the mapping of an accounting event.
     cost
@@ -153,9 +153,9 @@ class Booking:
     state
         Reserved (the run is in progress, or crashed), committed or burned.
     digest, reason
-        Digest of the released value; reason of a burn.
+        Digest of the released value; reason for a burn.
     facts
-        Facts stated by the run: law of the noise, versions, seed flag.
+        Facts stated by the run: noise distribution, versions, seed flag.
     """
 
     seq: int

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Verification of the books: every hash, every total, every limit, and the anchors of artefacts."""
+"""Verification of the ledger: every hash, every total, every limit, and the anchors of artefacts."""
 
 import os
 from collections.abc import Iterable, Mapping

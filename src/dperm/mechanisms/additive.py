@@ -66,7 +66,7 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
 
     @property
     def scale(self) -> float:
-        """Scale of the noise: standard deviation of a Gaussian, b of a Laplace law."""
+        """Scale of the noise: standard deviation of a Gaussian, b of a Laplace distribution."""
         return self.calibration.scale
 
     @property
@@ -84,7 +84,7 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """Tags of the law and of the grid (T10)."""
+        """Tags of the noise distribution and of the grid (T10)."""
         return (*self.tags, "T10")
 
     @property

@@ -85,7 +85,7 @@ class Calibration:
 
 
 def calibration(statistic: ValueSensitivity, loss: float, *, spread: float = 1.0) -> Calibration:
-    """Return noise of scale Delta' / loss; the loss is mu for Gaussian noise (T6), epsilon for pure laws (T5, T7).
+    """Return noise of scale Delta' / loss; the loss is mu for Gaussian noise (T6), epsilon for pure noise (T5, T7).
 
     Parameters
     ----------

@@ -72,12 +72,11 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
     Between neighbours let every score change by an amount in [a, b], and let the rate be r.
 
     - *exponential*: P(h) = e^(r u_h) / Z. The numerator changes by a factor in [e^ra, e^rb], and so does Z. The loss is
-    at
-      most r (b - a).
+      at most r (b - a).
     - *permute_and_flip* selects the largest u_h + X_h with exponential X_h of rate r. With m the largest score,
-      X_h > m - u_h has the probability e^-r(m - u_h) of the coin, and beyond m all heads are alike, because X_h has no
-      memory. Given the other X, h wins if X_h > t. A neighbour changes t by at most b - a, and so
-      P(X_h > t) = e^-r max(t, 0) by a factor of at most e^r(b - a).
+      X_h > m - u_h has probability e^-r(m - u_h), that of candidate h's coin landing heads. By memorylessness all
+      candidates with heads are then equally likely to win. Given the other X, h wins if X_h > t. A neighbour changes t
+      by at most b - a, and so P(X_h > t) = e^-r max(t, 0) by a factor of at most e^r(b - a).
 
     Both rules are pure with epsilon = r (b - a), where b - a = 2 Delta, or Delta for monotone scores. The draw is
     exact, with scores read as exact numbers, including ties.
@@ -178,7 +177,7 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
 
     @property
     def law(self) -> Law:
-        """Exact draws of the selected law."""
+        """Exact draws from the selected distribution."""
         return Law(f"{self.selection.value.replace('_', '-')} choice, drawn exactly")
 
     @property
@@ -200,7 +199,7 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
         }
 
     def error_bound(self, probability: float) -> float:
-        """Return a bound on the loss of score against the best candidate, exceeded with at most this probability (T8).
+        """Bound how far the selected score falls below the best; exceeded with at most this probability (T8).
 
         P(u_h <= OPT - (log|H| + t) / r) <= e^-t, for either selection (P(h) <= e^-r(OPT - u_h)), plus 2 tau for exact
         scores.

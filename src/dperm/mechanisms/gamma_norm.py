@@ -28,7 +28,7 @@ class GammaNormNoise(AdditiveMechanism):
 
     @classmethod
     def calibrate(cls, sensitivity: float, goal: AnyGuarantee, *, dim: int = 1, numerical_error: float = 0.0) -> Self:
-        """Return the mechanism with the least noise of this law for ``goal``."""
+        """Return the mechanism with the least noise of this distribution for ``goal``."""
         return cls(sensitivity, goal, dim, numerical_error)
 
     @property
@@ -86,7 +86,7 @@ class GammaNormMechanism(GammaNormNoise):
 
     @property
     def law(self) -> Law:
-        """Gamma-norm law, rounded to the grid."""
+        """Gamma-norm distribution, rounded to the grid."""
         return Law.on_grid("gamma norm", self.calibration.grid.exponent)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:

@@ -75,7 +75,7 @@ class GaussianMechanism(AdditiveMechanism):
 
     @property
     def law(self) -> Law:
-        """Gaussian law on the grid, or in floating point for grade "fast"."""
+        """Gaussian distribution on the grid, or in floating point for grade "fast"."""
         if Grade.of(self.grade) is Grade.FAST:
             return Law(
                 "floating-point Gaussian: the guarantee is the ideal mechanism's, low-order bits may leak", Grade.FAST

@@ -33,10 +33,10 @@ SCALE_BITS = 26
 
 @dataclass(frozen=True)
 class GaussianMixtureMechanism(GammaNormNoise):
-    """Value plus noise close to the gamma-norm law between two radii, for an L2 sensitivity (T7).
+    """Value plus noise whose density approximates the gamma-norm density between two radii, for an L2 sensitivity (T7).
 
     A finite mixture has Gaussian tails, so it is **not** pure: the goal is ApproxDP with delta > 0, the event is
-    `Approximate`, and the record contains eta and tau of the law (T10e). It serves vectors too long for
+    `Approximate`, and the record contains eta and tau of the noise (T10e). It is meant for vectors too long for
     `GammaNormMechanism`. A `GaussianMechanism` usually needs less noise for the same goal. See `AdditiveMechanism` for
     the parameters.
 
@@ -87,7 +87,7 @@ class GaussianMixtureMechanism(GammaNormNoise):
         return Law(words, eta=self.mixture.eta, tau=self.mixture.tau, family=family)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """Return ``value`` plus exact noise of one atom on the grid."""
+        """Return ``value`` plus exact noise of one mixture component on the grid."""
         deviation = choose_deviation(self.mixture, stream) * self.calibration.steps  # exact: 26 bits times 26 bits
         return on_grid(self.calibration.grid, value, rounded_gaussian(deviation, len(value), stream))
 

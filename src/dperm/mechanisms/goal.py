@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mechanism parameters from a goal (a guarantee): one function per theorem.
 
-Each function returns a parameter safe for calibration, rounded down. It raises for a goal outside of its theorem.
+Each function returns a parameter safe for calibration, rounded down. It raises for a goal outside its theorem.
 """
 
 import math

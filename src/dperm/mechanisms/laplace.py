@@ -90,7 +90,7 @@ class LaplaceMechanism(AdditiveMechanism):
 
     @property
     def law(self) -> Law:
-        """Laplace law, rounded to the grid."""
+        """Laplace distribution, rounded to the grid."""
         return Law.on_grid("Laplace", self.calibration.grid.exponent)
 
     @property
@@ -162,7 +162,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
 
     @property
     def law(self) -> Law:
-        """Discrete Laplace law on the integers."""
+        """Discrete Laplace distribution on the integers."""
         return Law("discrete Laplace on the integers, drawn exactly")
 
     @property

@@ -22,18 +22,19 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Law:
-    """Law of the noise.
+    """Noise distribution.
 
     Attributes
     ----------
     words
-        Description of the law for the record.
+        Description of the distribution for the record.
     family
-        Name of the law without its grid, such as "Gaussian"; ``words`` where there is no grid.
+        Name of the distribution without its grid, such as "Gaussian"; ``words`` where there is no grid.
     grade
         Exact or floating-point draws.
     eta, tau
-        Log-ratio and total variation between the drawn law and the theorem's law; the event accounts for both (T10e).
+        Log-ratio and total variation between the sampled distribution and the theorem's; the event accounts for both
+        (T10e).
     """
 
     words: str
@@ -43,20 +44,20 @@ class Law:
     family: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
-        """Use the description as the name of a law without a grid."""
+        """Use the description as the name of a distribution without a grid."""
         if not self.family:
             object.__setattr__(self, "family", self.words)
 
     @classmethod
     def on_grid(cls, family: str, exponent: int) -> "Law":
-        """Return a law rounded to the grid 2^exponent and drawn exactly."""
+        """Return a distribution rounded to the grid 2^exponent and sampled exactly."""
         return cls(f"{family} rounded to the grid 2^{exponent}, drawn exactly", family=family)
 
 
 class Mechanism(ABC, Generic[Raw, Value]):
     """Base class of mechanisms: public parameters, one event, and one way to release.
 
-    A subclass is a frozen dataclass with a field ``goal``. It states its event, its law of noise and its public
+    A subclass is a frozen dataclass with a field ``goal``. It states its event, its noise distribution and its public
     constants, and defines ``release`` with its own arguments by `_release`. The constructor checks all parameters and
     calibrates the noise, before any data are read.
 
@@ -94,7 +95,7 @@ class Mechanism(ABC, Generic[Raw, Value]):
     @property
     @abstractmethod
     def law(self) -> Law:
-        """Law of the noise, for the record."""
+        """Noise distribution, for the record."""
 
     @property
     @abstractmethod

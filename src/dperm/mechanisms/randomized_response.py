@@ -37,8 +37,8 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
     """Randomised answers: kept with probability p = e^eps/(e^eps + k - 1), else replaced by another category (T9).
 
     The mechanism is local: it runs once per record, independently, and ``release`` with n values runs it n times.
-    Replacing a record changes the law of its own answer alone, so the n answers together cost one epsilon. The number n
-    is public. Since there is no sensitivity, the factory is ``calibrate(goal)``.
+    Replacing a record changes the distribution of its own answer alone, so the n answers together cost one epsilon. The
+    number n is public. Since there is no sensitivity, the factory is ``calibrate(goal)``.
 
     Parameters
     ----------

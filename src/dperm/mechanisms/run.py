@@ -49,11 +49,11 @@ class ReleaseFacts:
     event
         Accounting event of the release.
     noise
-        Description of the law of the noise.
+        Description of the noise distribution.
     theorems
         Tags of the theorems behind the guarantee.
     grade, eta, tau
-        Grade of the noise, and its distance from the theorem's law.
+        Grade of the noise, and its distance from the theorem's distribution.
     public
         Public constants, for the record.
     versions

@@ -357,7 +357,7 @@ class BoltOnPlan(Plan):
 
     @property
     def noise(self) -> str:
-        """Law of the noise on the coefficients."""
+        """Distribution of the noise on the coefficients."""
         return f"on the coefficients: {self.mechanism.law.words}"
 
     @property

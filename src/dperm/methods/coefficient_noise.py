@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Noise on the coefficients themselves: laws by name, and calibration to a sensitivity (T6, T7, T32)."""
+"""Noise on the coefficients themselves: distributions by name, and calibration to a sensitivity (T6, T7, T32)."""
 
 from dperm.checks import shown
 from dperm.erm.spec import ProblemSpec
@@ -24,14 +24,14 @@ NOISES = ("auto", "gaussian", "gamma_norm", "laplace")
 
 
 def checked_noise(noise: object, known: tuple[str, ...]) -> str:
-    """Return the name of a noise law, if it is one of ``known``."""
+    """Return the name of a noise distribution, if it is one of ``known``."""
     if noise not in known:
         raise ParameterError(argument="noise", rule=f"must be one of {', '.join(known)}", got=shown(noise))
     return str(noise)
 
 
 def noise_law(noise: str, spec: ProblemSpec, goal: AnyGuarantee) -> str:
-    """Return the noise law for ``noise``; "auto" is the smaller of Gaussian and gamma-norm noise that meets ``goal``.
+    """Return the noise distribution for ``noise``; "auto" is the smaller of Gaussian and gamma-norm noise for ``goal``.
 
     Gamma-norm noise is drawn for up to 2^20 coefficients. Beyond, Laplace noise takes its place.
     """
@@ -45,7 +45,7 @@ def noise_law(noise: str, spec: ProblemSpec, goal: AnyGuarantee) -> str:
 def coefficient_noise(
     law: str, goal: AnyGuarantee, *, dim: int, sensitivity: float, numerical_error: float
 ) -> AdditiveMechanism:
-    """Return the mechanism of this law with the least noise that meets ``goal``, for coefficients computed in floats.
+    """Return the mechanism with the least noise of this distribution for ``goal``, for coefficients computed in floats.
 
     Parameters
     ----------

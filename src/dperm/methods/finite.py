@@ -226,7 +226,7 @@ class FinitePlan(Plan):
 
     @property
     def noise(self) -> str:
-        """Law of the choice; no noise is added."""
+        """Distribution of the choice; no noise is added."""
         return f"in the choice among {len(self.hypotheses)} public hypotheses: {self.mechanism.facts.noise}"
 
     @property

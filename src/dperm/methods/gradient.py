@@ -38,10 +38,10 @@ PROJECTION = "Iterates are kept within this distance of 0."
 
 @dataclass(frozen=True)
 class GradientPerturbation:
-    """Full-batch gradient descent with Gaussian noise on every gradient (T45). For kinked losses too.
+    """Full-batch gradient descent with Gaussian noise on every gradient (T45). Also for nonsmooth losses.
 
     Everything but the noisy gradients is post-processing (T3): momentum, averaging, projection, and the gradient of
-    the regulariser, if there is one. Settings left open follow from public constants (`dperm.methods.descent`).
+    the regulariser, if there is one. Unset settings follow from public constants (`dperm.methods.descent`).
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class GradientPlan(Plan):
 
     @property
     def noise(self) -> str:
-        """Law of the noise on the gradient of each step."""
+        """Distribution of the noise on the gradient of each step."""
         return f"on the gradient of each of {self.descent.steps} steps: {self.mechanism.law.words}"
 
     @property

@@ -3,8 +3,8 @@
 """Random linear term b'theta of objective perturbation, drawn exactly and rounded to a grid.
 
 The theorems are about continuous b. The solver sees b rounded, b + e with ||e|| <= sqrt(d) g/2. The rounding error is
-part of its residual (T43), so the law of b is exact. Entries below 2^53 steps, a thousand deviations, are exact
-doubles.
+part of its residual (T43), so the distribution of b is exact. Entries below 2^53 steps, a thousand deviations, are
+exact doubles.
 """
 
 import math
@@ -64,7 +64,7 @@ class LinearTerm(ABC):
 
     @property
     def words(self) -> str:
-        """Description of the law and its grid."""
+        """Description of the distribution and its grid."""
         return f"{self.name} rounded to the grid 2^{self.grid.exponent}, drawn exactly"
 
     def draw(self, stream: Stream) -> Floats:

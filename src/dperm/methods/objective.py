@@ -58,7 +58,7 @@ class Perturbation(ABC):
     Attributes
     ----------
     term
-        Law of b.
+        Distribution of b.
     determinant
         Part of epsilon charged for the determinant.
     share
@@ -221,7 +221,7 @@ class ObjectivePerturbation:
     noise: str = "auto"
 
     def __post_init__(self) -> None:
-        """Check the name of the noise law."""
+        """Check the name of the noise distribution."""
         checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "ObjectivePlan":
@@ -238,7 +238,7 @@ class ObjectivePerturbation:
         return ObjectivePlan(spec, goal, why=tuple(reasons), tolerance=tolerance, output_noise=blur, perturbation=found)
 
     def _perturbation(self, spec: ProblemSpec, goal: AnyGuarantee) -> Perturbation:
-        """Return the requested noise law, or the smaller of the two for "auto"."""
+        """Return the requested noise distribution, or the smaller of the two for "auto"."""
         match self.noise:
             case "gaussian":
                 return gaussian_perturbation(spec, goal)
@@ -278,7 +278,7 @@ class ObjectivePlan(Plan):
 
     @property
     def noise(self) -> str:
-        """Laws of the noise in the objective and on the coefficients."""
+        """Distributions of the noise in the objective and on the coefficients."""
         return f"in the objective: {self.linear_term.words}; on the coefficients: {self.mechanism.law.words}"
 
     @property

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimizers for noisy gradients: momentum, Adam and AdamW. All are post-processing (T3), so they cost no privacy.
 
-An optimizer is a public rule. `Optimizer.start` returns a walk, which holds the optimizer's state. A walk sees noisy
-gradients only, never the data.
+An optimizer is a public rule. `Optimizer.start` returns its initial state, an `OptimizerState`. It sees noisy gradients
+only, never the data.
 """
 
 import math
@@ -58,7 +58,7 @@ class Schedule(StrEnum):
 
 
 class OptimizerState(Protocol):
-    """Sequence of steps along gradients, with the optimizer's state."""
+    """State of an optimizer between steps."""
 
     def step(self, theta: Floats, gradient: Floats) -> Floats:
         """Return the next iterate after ``theta``."""
@@ -73,7 +73,7 @@ class Optimizer(Protocol):
         """Settings as stored in a record."""
 
     def start(self, dim: int, steps: int) -> OptimizerState:
-        """Return a new walk of ``steps`` steps for ``dim`` coefficients."""
+        """Return a new optimizer state for ``steps`` steps and ``dim`` coefficients."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Momentum:
         return _numbers(self)
 
     def start(self, dim: int, steps: int) -> OptimizerState:
-        """Return a walk with velocity 0."""
+        """Return the initial optimizer state, with velocity 0."""
         return _HeavyBall(_Sizes(self.step_size, self.schedule, steps), self.momentum, np.zeros(dim))
 
 
@@ -113,8 +113,8 @@ class Momentum:
 class Adam:
     """Adam (Kingma and Ba 2015): theta <- theta - eta m' / (sqrt(v') + e).
 
-    m <- b1 m + (1 - b1) g and v <- b2 v + (1 - b2) g^2 are running means; m' and v' are free of the bias of their start
-    at 0. The noise is part of g^2. Where it dominates, all coefficients move by steps of about the same size.
+    m <- b1 m + (1 - b1) g and v <- b2 v + (1 - b2) g^2 are exponential moving averages; m' and v' are bias-corrected.
+    The noise is part of g^2. Where it dominates, all coefficients move by steps of about the same size.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Adam:
     beta1, beta2
         b1 and b2 in [0, 1).
     stable
-        e > 0.
+        Stability constant e > 0.
     """
 
     step_size: float
@@ -143,7 +143,7 @@ class Adam:
         return _numbers(self)
 
     def start(self, dim: int, steps: int) -> OptimizerState:
-        """Return a walk with running means of zeros."""
+        """Return the initial optimizer state, with moving averages of 0."""
         moments = _Moments(self.beta1, self.beta2, self.stable, np.zeros(dim), np.zeros(dim))
         return _Adaptive(_Sizes(self.step_size, self.schedule, steps), moments, 0.0)
 
@@ -157,7 +157,7 @@ class AdamW:
     step_size, beta1, beta2, stable, schedule
         As for `Adam`.
     decay
-        Rate at which coefficients shrink, separate from gradients and running means.
+        Rate at which coefficients shrink, separate from gradients and moving averages.
     """
 
     step_size: float
@@ -179,7 +179,7 @@ class AdamW:
         return _numbers(self)
 
     def start(self, dim: int, steps: int) -> OptimizerState:
-        """Return a walk with running means of zeros."""
+        """Return the initial optimizer state, with moving averages of 0."""
         moments = _Moments(self.beta1, self.beta2, self.stable, np.zeros(dim), np.zeros(dim))
         return _Adaptive(_Sizes(self.step_size, self.schedule, steps), moments, self.decay)
 

@@ -51,7 +51,7 @@ class OutputPerturbation:
     noise: str = "auto"
 
     def __post_init__(self) -> None:
-        """Check the name of the noise law."""
+        """Check the name of the noise distribution."""
         checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "OutputPlan":
@@ -108,7 +108,7 @@ class OutputPlan(Plan):
 
     @property
     def noise(self) -> str:
-        """Law of the noise on the coefficients."""
+        """Distribution of the noise on the coefficients."""
         return f"on the coefficients: {self.mechanism.law.words}"
 
     @property

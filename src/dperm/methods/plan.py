@@ -101,7 +101,7 @@ class Plan(ABC):
     @property
     @abstractmethod
     def noise(self) -> str:
-        """Description of the noise and its law, one sentence without a full stop."""
+        """Description of the noise and its distribution: one sentence without a full stop."""
 
     @property
     def noise_family(self) -> str:
@@ -120,12 +120,12 @@ class Plan(ABC):
 
     @property
     def intermediate(self) -> dict[str, float]:
-        """Bounds on the method's intermediate numbers, by their name in an error message."""
+        """Bounds on the method's intermediate numbers, keyed by the name used in error messages."""
         return {}
 
     @abstractmethod
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
-        """Return the coefficients to release. **The only place where data meet noise**; `run` calls it, charged."""
+        """Return the coefficients to release. **Only this method uses data and noise**; `run` calls it once charged."""
 
     @property
     def adjacency(self) -> Adjacency:
@@ -226,8 +226,8 @@ def require_finite(plan: Plan) -> None:
     Raises
     ------
     ParameterError
-        If a public bound on a coefficient, a score or an intermediate number leaves too little room in doubles, or if a
-        number of the plan is not finite.
+        If a public bound on a coefficient, a score or an intermediate number leaves too little room in double
+        precision, or if a number of the plan is not finite.
     """
     spec, longest = plan.spec, plan.longest
     sizes = {

@@ -219,7 +219,7 @@ class PosteriorPlan(Plan):
 
     @property
     def noise(self) -> str:
-        """Law of the released sample."""
+        """Distribution of the released sample."""
         return (
             f"one sample of the posterior to the power {self.sampler.temperature:.6g}, by exact rejection of Gaussian "
             f"proposals on the grid 2^{self.sampler.grid.exponent}"

@@ -41,29 +41,29 @@ from dperm.privacy.guarantee import AnyGuarantee
 
 @dataclass(frozen=True)
 class SampledGradient:
-    """Noisy gradient descent on a Poisson sample of the records in every step (T46). For kinked losses too.
+    """Noisy gradient descent on a Poisson sample of the records in every step (T46). Also for nonsmooth losses.
 
     Each record is drawn in each step with probability q, independently. The sum of the clipped gradients of the sample
     plus Gaussian noise is divided by q n, the expected size of a sample, with a declared n. An empty sample is a step
     like any other. The optimizer, averaging, projection and the gradient of the regulariser are post-processing (T3).
-    Settings left open follow from public constants (`dperm.methods.sampling`).
+    Unset settings follow from public constants (`dperm.methods.sampling`).
 
     Parameters
     ----------
     batch_size
-        q n, an alternative to the rate.
+        Expected sample size q n, an alternative to ``rate``.
     rate
-        q in (0, 1].
+        Sampling probability q of a record in each step, in (0, 1].
     epochs
-        q T, an alternative to the steps.
+        Expected number of passes q T, an alternative to ``steps``.
     steps
-        T.
+        Number of steps T.
     optimizer
         `Momentum`, `Adam` or `AdamW`; None for heavy-ball momentum with a step size from public constants.
     average
         Share of the steps, at the end, whose iterates are averaged, in [0, 1]; 0 releases the last iterate.
     projection
-        Largest norm of an iterate: rounding errors are bounded within it.
+        Largest norm of an iterate; the bounds on rounding errors rely on it.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class SampledGradientPlan(Plan):
 
     @property
     def noise(self) -> str:
-        """Law of the noise on the gradient of each sample."""
+        """Distribution of the noise on the gradient of each sample."""
         return f"on the gradient of the sample of each of {self.sampling.steps} steps: {self.step_noise.words}"
 
     @property
@@ -222,7 +222,7 @@ class SampledGradientPlan(Plan):
 def run_optimizer(
     gradient: Callable[[Floats], Floats], optimizer: Optimizer, sampling: Sampling, *, dim: int
 ) -> Floats:
-    """Return the mean of the last iterates of the optimizer's walk from 0, projected after each step."""
+    """Return the mean of the last iterates of the optimizer, started at 0 and projected after each step."""
     walk, theta, total = optimizer.start(dim, sampling.steps), np.zeros(dim), np.zeros(dim)
     for step in range(sampling.steps):
         theta = project(walk.step(theta, gradient(theta)), sampling.projection)

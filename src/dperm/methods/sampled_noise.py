@@ -78,7 +78,7 @@ class SampledSums:
     failure: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the numbers and round them to the safe side."""
+        """Check the numbers and round them in the safe direction."""
         set_field = object.__setattr__
         set_field(self, "lipschitz", sensitivity_up("lipschitz", self.lipschitz))
         set_field(self, "rate", checks.between("rate", self.rate, SMALLEST_RATE, 1.0, RATE))
@@ -138,7 +138,7 @@ class SampledNoise:
 
     @property
     def words(self) -> str:
-        """Description of the law and its grid."""
+        """Description of the distribution and its grid."""
         return f"Gaussian rounded to the grid 2^{self.grid.exponent}, drawn exactly"
 
     @property

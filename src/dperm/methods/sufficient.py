@@ -176,7 +176,7 @@ class SufficientPlan(Plan):
 
     @property
     def noise(self) -> str:
-        """Law of the noise on both releases."""
+        """Distribution of the noise on both releases."""
         return f"on the least eigenvalue, then on the sums of squares and of labels times rows: {self.sums.law.words}"
 
     @property

@@ -4,7 +4,7 @@
 
 A coin compares a uniform U with its probability p. The first 64 binary digits of U decide unless they are close to
 those of p. In that case the sampler reads more digits of U from the stream and tighter rational bounds on p, until the
-two differ. The law is exact for ideal bits.
+two differ. The distribution is exact for ideal bits.
 """
 
 from fractions import Fraction
@@ -44,7 +44,7 @@ def exponential_coins(
     least
         Lower bound of the costs.
     band
-        Half-width of the band decided in exact arithmetic. Tests widen it; the law does not depend on it.
+        Half-width of the band decided in exact arithmetic. Tests widen it; the distribution does not depend on it.
 
     Returns
     -------
@@ -53,8 +53,8 @@ def exponential_coins(
 
     Notes
     -----
-    **Guarantees.** The law is exact for ideal bits (T8, T10). Let p be the probability in floating point and V the
-    first 64 digits of U, rounded to a double. By `dperm.noise.exponents`, |p - e^-x| < 2^-49, and |V - U| < 2^-53 +
+    **Guarantees.** The distribution is exact for ideal bits (T8, T10). Let p be the probability in floating point and V
+    the first 64 digits of U, rounded to a double. By `dperm.noise.exponents`, |p - e^-x| < 2^-49, and |V - U| < 2^-53 +
     2^-64. So V + band <= p proves U < e^-x, and V >= p + band proves U >= e^-x. Exact comparison decides the rest, once
     in 2^43 coins.
     """
@@ -83,7 +83,7 @@ def keep_coins(epsilon: float, values: int, size: int, stream: Stream, *, band: 
     stream
         Random bits; each coin uses one word.
     band
-        Widening of both bounds, for tests; the law does not depend on it.
+        Widening of both bounds, for tests; the distribution does not depend on it.
 
     Returns
     -------
@@ -92,9 +92,9 @@ def keep_coins(epsilon: float, values: int, size: int, stream: Stream, *, band: 
 
     Notes
     -----
-    **Guarantees.** The law is exact for ideal bits (T9, T10). Rational bounds on p give integers low <= 2^64 p <= high.
-    A word below low is heads for every continuation of its digits, and a word of at least high is tails. More digits
-    decide the one or two words in between.
+    **Guarantees.** The distribution is exact for ideal bits (T9, T10). Rational bounds on p give integers low <= 2^64 p
+    <= high. A word below low is heads for every continuation of its digits, and a word of at least high is tails. More
+    digits decide the one or two words in between.
     """
     epsilon = checks.between("epsilon", epsilon, 0.0, LARGEST_EPSILON)
     values = checks.count("values", values, least=2, most=MOST_VALUES)

@@ -98,7 +98,8 @@ def exponential_choice(
     counts
         Whole numbers from 0 to 2^512, at least one of them positive; 1 for each cost by default.
     band
-        Share of the total weight left undecided by the floating-point test. Tests widen it; the law is the same.
+        Share of the total weight left undecided by the floating-point test. Tests widen it; the distribution is the
+        same.
 
     Returns
     -------
@@ -112,8 +113,8 @@ def exponential_choice(
 
     Notes
     -----
-    **Guarantees.** The law is exact for ideal bits (T8, T10), including ties. The time does not depend on the result
-    outside of the exact path.
+    **Guarantees.** The distribution is exact for ideal bits (T8, T10), including ties. The time does not depend on the
+    result outside the exact path.
     """
     multiplicities = None if counts is None else _counts(counts, len(costs))
     exponents = _exponents(costs, unit, multiplicities)

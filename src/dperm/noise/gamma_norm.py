@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact gamma-norm noise (T7, T7a) on the grid: density proportional to e^(-||x||_2 / s), then rounded.
 
-The law is a scale mixture of Gaussians with variance s^2 times a chi-square of d + 1 degrees of freedom, so
+The distribution is a scale mixture of Gaussians with variance s^2 times a chi-square of d + 1 degrees of freedom, so
 
     X = s ||H|| G,    G ~ N(0, I_d) and H ~ N(0, I_{d+1}) independent.
 
 (By conditioning: the integral over v of v^{(d+1)/2 - 1} e^{-v/2} v^{-d/2} e^{-r^2/2v} dv is proportional to e^-r.) For
-d = 1 this is the Laplace law.
+d = 1 this is the Laplace distribution.
 
 The sampler draws digits of the normals on demand and computes in integers with bounds on both sides. Rounding to the
 grid comes last, so the result is exactly round(X). Since v + round(X) = round(v + X), the release is a post-processing
@@ -55,8 +55,8 @@ def gamma_norm(scale: float, dim: int, stream: Stream) -> Integers:
 
     Notes
     -----
-    **Guarantees.** The law is exact for ideal bits (T7, T7a, T10): the sampler reads digits until every coordinate is
-    decided. With scale = sensitivity / epsilon it is pure epsilon-DP for an L2 sensitivity on the grid.
+    **Guarantees.** The distribution is exact for ideal bits (T7, T7a, T10): the sampler reads digits until every
+    coordinate is decided. With scale = sensitivity / epsilon it is pure epsilon-DP for an L2 sensitivity on the grid.
     """
     dim = checks.count("dim", dim, most=MOST_DIM)
     largest = LARGEST_SCALE / math.sqrt(dim + 1)  # one coordinate deviates by sqrt(d + 1) scales
@@ -73,7 +73,7 @@ def gamma_norm(scale: float, dim: int, stream: Stream) -> Integers:
 def gamma_norm_rows(scale: float, dim: int, rows: int, stream: Stream) -> Integers:
     """Draw ``rows`` independent vectors of ``dim`` integers, one per row (T7, T10).
 
-    Each row has the law of `gamma_norm`. A single row equals the result of `gamma_norm` on the same stream.
+    Each row has the distribution of `gamma_norm`. A single row equals the result of `gamma_norm` on the same stream.
     """
     rows = checks.count("rows", rows, least=0)
     if dim > SHORT or rows <= 1:

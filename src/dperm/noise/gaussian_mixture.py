@@ -85,7 +85,7 @@ def mixture_guarantee(epsilon: float, mixture: GaussianMixture) -> tuple[float, 
     Parameters
     ----------
     epsilon
-        Epsilon of the target law.
+        Epsilon of the target distribution.
     mixture
         The mixture, from `gaussian_mixture`.
 

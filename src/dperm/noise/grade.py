@@ -12,7 +12,7 @@ class Grade(StrEnum):
     """Trustworthiness of the noise: exact or floating-point."""
 
     EXACT = "exact"
-    """Exact draws of the stated law on a grid; eta and tau account for a difference from the theorem's law."""
+    """Exact draws of the stated distribution on a grid; eta and tau account for a difference from the theorem's."""
 
     FAST = "fast"
     """Floating-point noise from unpredictable bits. The theorem covers real numbers, and low-order bits may leak."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Integer noise: continuous Gaussian or Laplace noise rounded to the grid (T10a), and the discrete Laplace law.
+"""Integer noise: continuous Gaussian or Laplace noise rounded to the grid (T10a), and discrete Laplace noise.
 
 Let N be continuous noise and v a point of the grid gZ^d. Then
 
@@ -9,9 +9,9 @@ Let N be continuous noise and v a point of the grid gZ^d. Then
 (ties have probability 0). So adding rounded noise to a rounded value is a post-processing of adding N: every theorem
 about the continuous mechanism holds verbatim, with the sensitivity of the rounded value.
 
-The *discrete* laws differ (T5a). The discrete Laplace law ``P(z) ~ e^-|z|/s`` is also pure for integer sensitivities,
-but its curve lies above the continuous one. At shift 1 its total variation is tanh(1/2s), that of the continuous law
-1 - e^-1/2s. Its event is `Pure`, not `Laplace`.
+The *discrete* distributions differ (T5a). The discrete Laplace distribution ``P(z) ~ e^-|z|/s`` is also pure for
+integer sensitivities, but its curve lies above the continuous one. At shift 1 its total variation is tanh(1/2s), that
+of the continuous one 1 - e^-1/2s. Its event is `Pure`, not `Laplace`.
 """
 
 import math
@@ -44,7 +44,7 @@ def rounded_gaussian(scale: float, size: int, stream: Stream, *, band: float = B
     stream
         Random bits.
     band, strips
-        Shares of work on the exact path and in the tail, for tests. The law does not depend on them.
+        Shares of work on the exact path and in the tail, for tests. The distribution does not depend on them.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def rounded_gaussian(scale: float, size: int, stream: Stream, *, band: float = B
 
     Notes
     -----
-    **Guarantees.** The law is exact for ideal bits (T10a, T10c).
+    **Guarantees.** The distribution is exact for ideal bits (T10a, T10c).
 
     ==============  ======================
     argument        result
@@ -69,7 +69,7 @@ def rounded_gaussian(scale: float, size: int, stream: Stream, *, band: float = B
 def rounded_laplace(scale: float, size: int, stream: Stream, *, band: float = BAND, strips: int = STRIPS) -> Integers:
     """Draw ``size`` independent integers round(L), L Laplace of this scale: noise of the Laplace mechanism (T5, T10).
 
-    ``P(0) = 1 - e^-1/2s`` and ``P(z) = e^-|z|/s sinh(1/2s)``. The law is pure, like the continuous law (T5a).
+    ``P(0) = 1 - e^-1/2s`` and ``P(z) = e^-|z|/s sinh(1/2s)``. The noise is pure, like continuous Laplace noise (T5a).
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def rounded_laplace(scale: float, size: int, stream: Stream, *, band: float = BA
 
     Notes
     -----
-    **Guarantees.** The law is exact for ideal bits (T10a, T10c). Edge cases are those of `rounded_gaussian`.
+    **Guarantees.** The distribution is exact for ideal bits (T10a, T10c). Edge cases are those of `rounded_gaussian`.
     """
     return _rounded(_table(EXPONENTIAL, scale, strips), _size(size), stream, band)
 
@@ -97,7 +97,7 @@ def rounded_laplace(scale: float, size: int, stream: Stream, *, band: float = BA
 def discrete_laplace(scale: float, size: int, stream: Stream, *, band: float = BAND, strips: int = STRIPS) -> Integers:
     """Draw ``size`` independent integers with ``P(z) = tanh(1/2s) e^-|z|/s``, pure for integer sensitivities (T5, T5a).
 
-    If E is exponential, floor(s E) is geometric. A fair sign, with minus zero rejected, gives this law.
+    If E is exponential, floor(s E) is geometric. A fair sign, with minus zero rejected, gives this distribution.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def discrete_laplace(scale: float, size: int, stream: Stream, *, band: float = B
 
     Notes
     -----
-    **Guarantees.** The law is exact for ideal bits (T5a, T10c). Edge cases are those of `rounded_gaussian`.
+    **Guarantees.** The distribution is exact for ideal bits (T5a, T10c). Edge cases are those of `rounded_gaussian`.
     """
     table, size = _table(EXPONENTIAL, scale, strips), _size(size)
     out, filled = np.empty(size, dtype=np.int64), 0

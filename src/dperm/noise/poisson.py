@@ -4,7 +4,7 @@
 
 A row is included if U < rate for its own uniform U. The first 16 binary digits of U are compared with those of the
 rate, four rows to a word. They agree once in 65536 rows. Then more words of U are read until it differs from the rate,
-whose digits end because it is a double. The law is exact for ideal bits.
+whose digits end because it is a double. The distribution is exact for ideal bits.
 """
 
 import math

@@ -5,7 +5,7 @@
 A proposal takes 16 bytes: 32 bits choose the strip k, 53 bits are the first digits of the position u in it, one bit is
 the sign, and 32 bits begin a uniform U. It is accepted if U < p(k, u). The floating-point error of p is below 2^-40.
 With a band of 2^-36 around p, the first digits decide for all their continuations, except about once in 2e9 proposals;
-`dperm.noise.lazy_reals` decides those. The law is therefore exact for ideal bits.
+`dperm.noise.lazy_reals` decides those. The distribution is therefore exact for ideal bits.
 
 The digits of k + u beyond the first 53 remain undrawn and fair, whatever the result of the comparison. So the result is
 a random *real* number and can be rounded to any grid without error.

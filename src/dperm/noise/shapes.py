@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Half-line densities of the two continuous noise laws: e^(-z^2/2) and e^-z for z >= 0, up to constants.
+"""Half-line densities of the two continuous noise distributions: e^(-z^2/2) and e^-z for z >= 0, up to constants.
 
 A shape gives its log-density in floating point for tables and fast comparisons, its exact log-density for the remaining
 comparisons, and a dominating exponential for rejection sampling in the tail.
@@ -101,7 +101,7 @@ class ExponentialShape(NoiseShape):
         return 0.0
 
     def tail_rate(self, start: Fraction) -> Fraction:
-        """Return 1, since the law has no memory."""
+        """Return 1, since the distribution has no memory."""
         return Fraction(1)
 
     def tail_cost(self, beyond: Fraction) -> Fraction:

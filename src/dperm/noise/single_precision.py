@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gaussian noise of grade "fast": single precision, from unpredictable bits.
 
-The law approximates a Gaussian to single precision only. Outputs have about 24 random bits, end at about 6.76 standard
-deviations, and their low-order bits can reveal the value under the noise (T10). No eta or tau covers this difference:
-a record with this grade states the guarantee of the ideal mechanism.
+The distribution approximates a Gaussian to single precision only. Outputs have about 24 random bits, end at about 6.76
+standard deviations, and their low-order bits can reveal the value under the noise (T10). No eta or tau covers this
+difference: a record with this grade states the guarantee of the ideal mechanism.
 
 `FloatingPool` draws ahead, because most of the cost of a small draw is overhead. It returns every number once. Its
 numbers belong to one thread of one process: another thread, a child process and a copy of the pool start empty, as

@@ -10,7 +10,7 @@ accepted with probability
     p(k, u) = alpha e^-cost((k + u) h) / w_k  <= 1,
 
 so accepted positions have exactly the density e^-cost. The weights need only be large enough: their rounding changes
-the rejection rate, never the law.
+the rejection rate, never the distribution.
 
 A 32-bit word chooses a strip through an integer alias table (Walker 1977, Vose 1991): ten bits select the column, and
 22 bits are compared with its threshold. The arrays take 24 kB and fit the first-level cache.

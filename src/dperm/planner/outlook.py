@@ -153,12 +153,12 @@ def outlook(
     trials
         Number and seed of the trials; None for ten trials with seed 0.
     simulate
-        False leaves the trials out, for noise and bounds alone.
+        False skips the trials, and returns only noise and bounds.
 
     Returns
     -------
     Outlook
-        One entry per method. A method that does not apply has a reason in ``refused``.
+        One entry per method. For a method that does not apply, ``refused`` gives the reason.
 
     Raises
     ------

@@ -18,7 +18,7 @@ PUBLIC = "It must come from public knowledge, not from the data."
 
 @dataclass(frozen=True)
 class Shape:
-    """Table of two classes, described by public numbers.
+    """Table with two classes, described by public numbers.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ class Shape:
         Accuracy of a model without privacy on this many rows, if it is known from a publication, another year or
         another country. None applies a rule (`dperm.planner.simulated_data`).
     feature_norm
-        Public bound on the norm of rows. The accuracy does not depend on it, because dperm scales everything with it;
-        the proved bounds do.
+        Public bound on the norm of rows. The accuracy does not depend on it, because dperm scales features and noise
+        with it; the proved bounds do depend on it.
 
     Raises
     ------

@@ -220,7 +220,7 @@ def signal_of(shape: Shape) -> Signal:
 
 
 def plain_accuracy(table: SimulatedTable, signal: Signal) -> float:
-    """Return the accuracy of logistic regression without noise, regularized for the law of the coefficients."""
+    """Return the accuracy of logistic regression without noise, regularized for the coefficient distribution."""
     from dperm.sklearn import PrivateLogisticRegression
 
     best = min(max(typical_variance(signal, table.X.shape[1]), 1e-3), 1e5)

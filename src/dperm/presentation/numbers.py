@@ -104,7 +104,7 @@ def decimal(number: float) -> Decimal:
 
 
 def _as_typed(number: Decimal) -> str:
-    """Write a decimal without trailing zeros, with an exponent outside of [1e-4, 1e15)."""
+    """Write a decimal without trailing zeros, with an exponent outside [1e-4, 1e15)."""
     if number == 0 or Decimal("1e-4") <= abs(number) < Decimal("1e15"):
         text = format(number, "f")
         return text.rstrip("0").rstrip(".") if "." in text else text

@@ -130,7 +130,7 @@ def convert(
     Raises
     ------
     ConversionError
-        If no theorem gives such a guarantee; the message has the reason.
+        If no theorem gives such a guarantee; the message gives the reason.
     AdjacencyError
         If ``adjacency`` is add_remove and the guarantee is replace_one.
     ParameterError

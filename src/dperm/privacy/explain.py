@@ -147,7 +147,7 @@ def explain(subject: Subject, *, surprise: float | None = None) -> Explanation:
     Raises
     ------
     ParameterError
-        If ``subject`` is something else, or ``surprise`` is out of range.
+        If ``subject`` is of any other type, or ``surprise`` is out of range.
 
     Examples
     --------

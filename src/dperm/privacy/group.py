@@ -94,8 +94,8 @@ class GroupProfile(PrivacyProfile):
     """T4's bound for k steps between neighbours: delta_k(k eps) = delta(eps) (e^(k eps) - 1)/(e^eps - 1).
 
     The brackets enclose this bound; the mechanism itself may be better. The bound may rise with epsilon, where delta
-    falls slower than the factor grows, for example with a failure probability. A smaller epsilon then gives a smaller
-    bound, and ``delta`` searches for it.
+    falls more slowly than the factor grows, for example with a failure probability. A smaller epsilon then gives a
+    smaller bound, and ``delta`` searches for it.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class GroupProfile(PrivacyProfile):
     adjacency: Adjacency
 
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
-        """Return (lower, upper) bounds on the first epsilon at which T4's bound comes down to ``delta``."""
+        """Return (lower, upper) bounds on the first epsilon at which T4's bound falls to ``delta``."""
         delta = checks.small_delta("delta", delta)
         low, top, slope = self._climb(0.0, delta, end=0)
         if top - low > _WIDE * top:  # not tight: the upper end has its own root

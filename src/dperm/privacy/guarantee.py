@@ -121,7 +121,7 @@ class GDP:
     Parameters
     ----------
     mu
-        Distance of the two normal laws, finite and >= 0.
+        Distance between the means of the two normal distributions, finite and >= 0.
     adjacency
         "replace_one" or "add_remove"; required.
     """

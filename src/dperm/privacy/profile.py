@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Privacy profile delta(epsilon), with every number rounded to the safe side."""
+"""Privacy profile delta(epsilon), with every number rounded in the safe direction."""
 
 import math
 from abc import ABC, abstractmethod
@@ -24,7 +24,7 @@ class PrivacyProfile(ABC):
     Notes
     -----
     *Guarantees.* Brackets are (lower, upper) with both ends valid. ``epsilon`` and ``delta`` are the upper ends,
-    rounded up, and ``tradeoff`` is rounded down. So every reported number is on the safe side (C0.6).
+    rounded up, and ``tradeoff`` is rounded down. Every reported number therefore errs in the safe direction (C0.6).
 
     *Edge cases.*
 
@@ -32,7 +32,7 @@ class PrivacyProfile(ABC):
     query               answer
     ==================  ==========================================================================
     ``epsilon(0.0)``    Pure epsilon; infinite if none holds.
-    ``epsilon(delta)``  Infinite if the curve never comes down to ``delta``.
+    ``epsilon(delta)``  Infinite if the curve never falls to ``delta``.
     ``delta(0.0)``      Largest advantage of an attacker, the total variation distance (T2).
     nan, negative       `ParameterError`, also for ``delta >= 1`` and infinite ``epsilon``.
     ==================  ==========================================================================
@@ -71,9 +71,9 @@ def curve_of(profile: PrivacyProfile) -> PrivacyProfile:
 def tradeoff_from_delta(delta: Callable[[float], float], false_positive_rate: float) -> float:
     """Return a lower bound on the false-negative rate f(x) of every attacker with false-positive rate x.
 
-    Dong, Roth & Su 2019, Prop 2.12: f(x) = sup_eps max(0, 1 - delta(eps) - e^eps x, e^-eps (1 - delta(eps) - x)).
-    Each epsilon gives a valid bound, also from an upper bound on delta, so the search may stop anywhere. It takes
-    about 40 values of ``delta``, and for smooth curves ends within 1e-6 of f.
+    Dong, Roth & Su 2019, Prop 2.12: f(x) = sup_eps max(0, 1 - delta(eps) - e^eps x, e^-eps (1 - delta(eps) - x)). Each
+    epsilon gives a valid bound, even from an upper bound on delta, so the search may stop anywhere. It evaluates
+    ``delta`` about 40 times, and for smooth curves ends within 1e-6 of f.
 
     Parameters
     ----------

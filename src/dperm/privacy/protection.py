@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Protection levels: success of the best attacker against a guarantee, compared with documented thresholds.
 
-Two rates decide, both upper bounds over all attacks. *Success* is the rate of right guesses about one bit from even
+Two rates decide, both upper bounds over all attacks. *Success* is the rate of correct guesses about one bit from even
 odds, (1 + delta(0))/2 (T2). *Detection* is the true-positive rate at one false alarm in 1,000. Success alone is an
 average: a mechanism that publishes one record in ten in full has a success of only 55 %. The page "Choosing epsilon"
 has the reasons for the thresholds.
@@ -36,7 +36,7 @@ class Protection:
     Attributes
     ----------
     success
-        Highest rate of right guesses about one bit from even odds.
+        Highest rate of correct guesses about one bit from even odds.
     detection
         Highest true-positive rate at one false alarm in 1,000.
     """

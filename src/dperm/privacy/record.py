@@ -35,12 +35,12 @@ class Record:
     theorems
         Tags of the theorems behind the guarantee, such as ("T6", "T22").
     noise
-        Description of the noise law and its random bits, such as "Gaussian rounded to the grid 2^-40" (T10).
+        Description of the noise distribution and its random bits, such as "Gaussian rounded to the grid 2^-40" (T10).
     grade
-        "exact", or "fast" for floating-point noise with the guarantee of the ideal mechanism; "" without noise of
-        dperm.
+        "exact", or "fast" for floating-point noise with the guarantee of the ideal mechanism; "" if dperm added no
+        noise.
     eta, tau
-        Inexactness of the noise law, included in the guarantee: its log-ratio and its total variation.
+        Inexactness of the noise distribution as log-ratio and total variation; the guarantee includes it.
     public
         Quantities assumed public: n, bounds, classes, ....
     seeded
@@ -48,7 +48,7 @@ class Record:
     versions
         Software versions.
     timestamp
-        Time in ISO 8601, if it may be known.
+        Time in ISO 8601, if it may be public.
     ledger
         Receipt of the charged budget, with the position of the entry and the amount; empty without a budget.
     """
@@ -111,7 +111,7 @@ class Record:
         Raises
         ------
         EventFormatError
-            If the text is no such record, or of an unknown format.
+            If the text is not such a record, or has an unknown format.
         """
         try:
             data = dict(json.loads(text))

@@ -134,5 +134,5 @@ class OrdersProfile(PrivacyProfile):
         return lowered(math.sqrt(min(2 * tau / alpha for alpha, tau in self.curve)))
 
     def _perfect(self) -> bool:
-        """Whether some order has divergence 0, so that the laws are equal and nothing is leaked."""
+        """Whether some order has divergence 0, so that the output distributions are equal and nothing is leaked."""
         return any(tau == 0 for _, tau in self.curve)

@@ -77,7 +77,7 @@ def guarantee_parameters(goal: PureDP | ApproxDP) -> dict[str, Cell]:
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:
-    """Return the least-squares slope of log y over log x: b if y is near a x^b."""
+    """Return the least-squares slope of log y over log x: about b if y is close to a x^b."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 

@@ -72,7 +72,7 @@ def _finite(value: object) -> object:
 
 
 def markdown(lesson: Lesson, outcome: Outcome) -> str:
-    """Return the page of a lesson; it ends with a line break."""
+    """Return the Markdown page of a lesson, ending with a line break."""
     return "\n".join((*_claim(lesson), *_result(lesson, outcome), *_repetition(lesson, outcome))) + "\n"
 
 

@@ -82,7 +82,7 @@ def require_determinant_charge(spec: ProblemSpec, epsilon: float) -> float:
     Raises
     ------
     AssumptionError
-        If the determinant would cost ``epsilon`` or more. The message has the smallest admissible Lambda.
+        If the determinant would cost ``epsilon`` or more. The message states the smallest admissible Lambda.
     """
     charge = determinant_charge(spec)
     if charge < epsilon:
@@ -133,9 +133,9 @@ def coefficient_noise_mu(epsilon: float, delta: float) -> float:
 
 
 def objective_share(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return (epsilon, delta) for the exact objective perturbation; the noise on the coefficients has the rest (T43).
+    """Return (epsilon, delta) for the exact objective perturbation; the noise on the coefficients gets the rest (T43).
 
-    Let U be the privacy loss of the exact mechanism (T40, T41) and Z the one of the noise on the coefficients.
+    Let U be the privacy loss of the exact mechanism (T40, T41) and Z that of the noise on the coefficients.
     Composed, delta(epsilon) is at most E (1 - e^{epsilon - U - Z})_+ <= P(Z > z) + E (1 - e^{(epsilon - z) - U})_+, for
     any z: on Z <= z the first integrand is at most the second, elsewhere it is at most 1. With z and P(Z > z) from
     `coefficient_noise_mu`, the exact mechanism has epsilon - z and delta (1 - 1/1000). Both are rounded down.

@@ -44,7 +44,7 @@ def posterior_mu(temperature: float, lipschitz: float = 1.0, *, strength: float,
     Raises
     ------
     ParameterError
-        If a number lies outside of [1e-30, 1e30].
+        If a number lies outside [1e-30, 1e30].
 
     Notes
     -----

@@ -274,7 +274,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
         Raises
         ------
         ModelFormatError
-            If the file holds another model, is damaged, or was written by a newer version.
+            If the file holds a different kind of model, is damaged, or was written by a newer version.
         """
         return files.load(cls, path)
 

@@ -67,7 +67,7 @@ def require_schema(schema: Schema, text: str, fitted: FitResult, *, form: int) -
     Raises
     ------
     ValueError
-        If features, norm, target or digest are those of another model.
+        If features, norm, target or digest are those of a different model.
     """
     public, target, encoder = fitted.public, schema.target, schema.encoder
     _require(list(encoder.feature_names) == public["columns"], "the schema has other features")
@@ -159,12 +159,12 @@ def _alike(expected: Floats, found: Floats, sizes: Floats | None = None) -> bool
 
 
 def checked_parameters(kind: type[Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the stored arguments for the constructor of ``kind``; sequences may have another type.
+    """Return the stored arguments for the constructor of ``kind``; sequences may have a different type.
 
     Raises
     ------
     ValueError
-        If there are unknown parameters, or the method or seed has another type.
+        If there are unknown parameters, or the method or seed has the wrong type.
     """
     found = dict(stored)
     _require(found.keys() <= {*kind._get_param_names()} - {"ledger"}, "there are parameters that it does not have")

@@ -120,7 +120,7 @@ def checked_weights(class_weight: object) -> dict[Any, float]:
     Raises
     ------
     ParameterError
-        If ``class_weight`` is no mapping of labels to such numbers. Weights balanced by the data are refused: they
+        If ``class_weight`` is not a mapping of labels to such numbers. Weights balanced by the data are refused: they
         would release the number of records of each class.
     """
     if class_weight is None:

@@ -166,7 +166,7 @@ class PrivateHuberRegressor(PrivateLinearRegressor):
     ----------
     kappa : float, default=None
         Residual at which the loss becomes linear, in the units of y. It bounds the influence of a record, so noise is
-        proportional to it. None is a quarter of the width of ``label_range``.
+        proportional to it. None means a quarter of the width of ``label_range``.
     clip : float, default=None
         Largest length of one record's gradient as a share of the largest possible one, in (0, 1]; None and 1.0 clip
         nothing.

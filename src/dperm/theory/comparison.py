@@ -53,7 +53,7 @@ class MethodBound:
     noise
         Standard deviation per coordinate of the noise, for gamma-norm noise too.
     noise_kind
-        Law of the noise, and the quantity it is added to.
+        Noise distribution, and the quantity it is added to.
     regularization
         Lambda in sum scale (C0.2); None for gradient perturbation.
     steps
@@ -176,16 +176,16 @@ def _arguments(goal: Goal) -> GoalArguments:
 
 @dataclass(frozen=True)
 class SmallestSample:
-    """Number of records sufficient for an excess risk by the proved bounds.
+    """Number of records sufficient for a target excess risk according to the proved bounds.
 
     Attributes
     ----------
     n
-        Least number of records.
+        Smallest number of records.
     best
-        Bound at n of the method with the least number.
+        Bound, at n records, for the method that needs the fewest.
     each
-        Name and number of every method that reaches the excess with at most 2^53 records, least first.
+        Name and number of every method that reaches the target with at most 2^53 records, fewest first.
     """
 
     n: int
@@ -202,7 +202,7 @@ def compare_methods(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> tuple[MethodBound, ...]:
-    """Return the methods' bounds on n records, smallest first (T57, T48a; T56a, T48 for ``risk="empirical"``).
+    """Return the methods' bounds for n records, smallest first (T57, T48a; T56a, T48 for ``risk="empirical"``).
 
     With delta = 0 gradient perturbation is left out: its noise is Gaussian, and T48 has no pure version. With delta > 0
     the other methods use the noise with the smaller bound, since a pure guarantee implies an approximate one.
@@ -240,7 +240,7 @@ def best_method(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> MethodBound:
-    """Return the method with the smallest bound on n records, the first of ``compare_methods``.
+    """Return the method with the smallest bound for n records, the first of ``compare_methods``.
 
     The theorems are T57, T48a, T56a and T48; the arguments are those of ``compare_methods``.
     """

@@ -121,13 +121,13 @@ def _log_ratio(hypotheses: int, beta: float) -> float:
 
 
 def packing_sample_size(sets: int, epsilon: float, *, adjacency: Adjacency | str, success: float = 0.9) -> float:
-    """Return the records below which no pure epsilon-DP algorithm succeeds on K data sets with disjoint answers.
+    """Return the number of records below which no epsilon-DP algorithm succeeds on K data sets with disjoint answers.
 
     Theorem T60.
-        D_1, ..., D_K have n records each and disjoint sets of right answers. An algorithm that is right on each with
-        probability s has n >= ln(s (K - 1)/(1 - s))/eps under replace-one, where any two are at most n replacements
-        apart: 1 - s >= P(A(D_1) wrong) >= (K - 1) e^(-n eps) s. Under add/remove they are up to 2n steps apart, and the
-        bound is halved.
+        D_1, ..., D_K have n records each and disjoint sets of correct answers. An algorithm that is correct on each
+        with probability s has n >= ln(s (K - 1)/(1 - s))/eps under replace-one, where any two are at most n
+        replacements apart: 1 - s >= P(A(D_1) wrong) >= (K - 1) e^(-n eps) s. Under add/remove they are up to 2n steps
+        apart, and the bound is halved.
 
     Erratum E20: the source has K for K - 1, and A(D_i) where A(D_1) belongs.
 
@@ -136,16 +136,16 @@ def packing_sample_size(sets: int, epsilon: float, *, adjacency: Adjacency | str
     sets
         K, at least 2.
     epsilon
-        Epsilon of the pure guarantee. For (epsilon, delta) nothing follows from T60.
+        Epsilon of the pure guarantee. T60 does not cover (epsilon, delta).
     adjacency
         Neighbouring relation of the guarantee.
     success
-        s, the probability of a right answer.
+        s, the probability of a correct answer.
 
     Returns
     -------
     float
-        Lower bound on n, rounded down; 0.0 where the theorem says nothing.
+        Lower bound on n, rounded down; 0.0 where the theorem gives no bound.
     """
     sets, success = checks.count("sets", sets, least=2), checks.positive_delta("success", success)
     steps = 1 if Adjacency.of(adjacency) is Adjacency.REPLACE_ONE else 2

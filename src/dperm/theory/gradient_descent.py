@@ -27,7 +27,7 @@ from dperm.theory.results import (
 
 
 def last_iterate_bound(steps: int, *, diameter: float, gradient_norm: float, step_scale: float | None = None) -> float:
-    """Return the expected excess of the last iterate of projected stochastic gradient descent, rounded up.
+    """Return a bound on the expected excess of the last iterate of projected SGD, rounded up.
 
     Theorem T47 [Shamir & Zhang 2013, Thm 2].
         F convex on a set of diameter D, unbiased gradients with E ||g||^2 <= G^2, steps eta_t = c/sqrt(t), t >= 1:

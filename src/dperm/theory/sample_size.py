@@ -134,7 +134,7 @@ def objective_sample_size_closed_form(
     Theorem T57. At the best lambda the bound is R0 sqrt(4 L^2/n + E||b||^2/n^2), at most ``excess`` = g if
         n >= max(8 L^2 R0^2/g^2, R0 sqrt(2 d (d + 1)) k L/(eps' g)),  k = 2 under replace_one, 1 under add_remove.
     It is Monteleoni's Theorem 4 (T58) with a constant, in expectation. The Lambda = n lambda >= 2 L sqrt(n)/R0 of this
-    bound must leave eps' to the noise: n >= (R0 Lambda'/(2 L))^2 as well, Lambda' = c/(e^(eps - eps') - 1).
+    bound must leave eps' for the noise: n >= (R0 Lambda'/(2 L))^2 as well, Lambda' = c/(e^(eps - eps') - 1).
 
     Parameters
     ----------

@@ -24,8 +24,8 @@ FLOOR = "It is the least corrected second moment, as a share of the noise's vari
 class AdamBC(Optimizer):
     """Adam that divides by sqrt(max(v - Phi, floor Phi)) + eps: v the mean of squares, Phi the variance of the noise.
 
-    Without noise it is ``torch.optim.Adam``. A private training sets Phi before every step, as ``noise_variance`` of
-    each group of parameters; until then it is 0.
+    Without noise it is ``torch.optim.Adam``. A private training run sets Phi before every step, as ``noise_variance``
+    of each group of parameters; until then it is 0.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ def ended_refusal(refusal: str) -> DpermError:
 
 
 class BatchLoop:
-    """Iteration of a private training over its micro-batches.
+    """Iteration of a private training run over its micro-batches.
 
     *Guarantees.* Samples are handed out in the order of the sampler, each completely and once. A loop that skips a
     batch, or runs beside another loop, is refused.
@@ -43,18 +43,18 @@ class BatchLoop:
     samples
         Micro-batches of the remaining steps.
     rehearsal, update
-        Rehearsals and noisy update of the training.
+        Rehearsals and noisy update of the training run.
     records, size
         Source of the records, and the largest number of rows of a batch, for rehearsals before the charge.
     check
-        Function that raises if the training cannot continue.
+        Function that raises if the training run cannot continue.
     was_charged
-        Function that returns whether the training was charged.
+        Function that returns whether the training run was charged.
 
     Attributes
     ----------
     pending
-        Micro-batch handed out last, until its step; else None.
+        Most recent micro-batch, until its step; else None.
     misuse
         Error of a call in the middle of a sample, or None.
     """

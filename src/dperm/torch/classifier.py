@@ -206,7 +206,7 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     ) -> None:
         """Write the statement as a page (.html), as Markdown (.md) or as JSON (.json), by the suffix of ``path``.
 
-        ``fields`` are facts outside of the software: curator, intended_use, ...; ``statement_.gaps`` names them. An
+        ``fields`` are facts outside the software: curator, intended_use, ...; ``statement_.gaps`` names them. An
         existing file is kept, unless ``overwrite``.
         """
         check_is_fitted(self)

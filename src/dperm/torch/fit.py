@@ -29,7 +29,7 @@ LEARNING_RATE = 3e-3
 """Learning rate of Adam, about the movement of a coordinate in a step, independent of clipping norm, batch size and
 noise. It was chosen on small networks and synthetic data."""
 SHOWN = 20
-"""Number of losses shown in a training."""
+"""Number of losses shown in a training run."""
 CAUSES = (
     "Check dtype, shape and range of the labels against the loss: CrossEntropyLoss takes class indices of dtype int64, "
     "from 0 to the number of outputs - 1; BCEWithLogitsLoss takes floats in the shape of the outputs. Check too that "
@@ -80,7 +80,7 @@ def fit(
         Function of (outputs, targets) with one loss for each example. The losses of torch, functions and modules, are
         called without their reduction over the batch.
     epsilon, delta, adjacency
-        Privacy-loss bounds and adjacency relation of the whole training.
+        Privacy-loss bounds and adjacency relation of the whole training run.
     n
         Public number of records, perhaps rough. Under add_remove the true number is private, and n must be declared.
         Under replace_one it is the number of records of the data set.
@@ -111,7 +111,7 @@ def fit(
     AssumptionError
         If model or loss mix examples, or no noise is enough.
     DataError
-        If the training fails on the data. The message shows no private value.
+        If the training run fails on the data. The message shows no private value.
 
     Examples
     --------

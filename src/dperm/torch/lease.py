@@ -26,7 +26,7 @@ CHECK_SHARE = 1 / 1000
 class DrawLease:
     """Leased draws of one run.
 
-    *Guarantees.* No draw happens outside of a durable lease once the run has one, and the ledger counts each leased
+    *Guarantees.* No draw happens outside a durable lease once the run has one, and the ledger counts each leased
     draw once.
 
     Attributes

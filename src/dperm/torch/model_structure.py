@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Structure of a model when its training begins: layers, modes, hooks, trained parameters and buffers."""
+"""Structure of a model at the start of training: layers, modes, hooks, trained parameters and buffers."""
 
 import warnings
 from operator import attrgetter, methodcaller

@@ -38,7 +38,7 @@ UNIT = 2.0**-53
 
 
 class StepNoise(Protocol):
-    """Law of the noise on the sum of one step."""
+    """Distribution of the noise on the sum of one step."""
 
     @property
     def event(self) -> Event:
@@ -69,7 +69,7 @@ class StepNoise(Protocol):
 
     @property
     def words(self) -> str:
-        """Description of the law, for the record."""
+        """Description of the distribution, for the record."""
 
     @property
     def theorems(self) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ class StepNoise(Protocol):
 
     @property
     def numbers(self) -> dict[str, object]:
-        """Numbers of the law, as stored in the record of a run."""
+        """Numbers of the distribution, as stored in the record of a run."""
 
     @property
     def calibrated(self) -> tuple[float, ...]:
@@ -125,7 +125,7 @@ class ExactNoise:
 
     @property
     def words(self) -> str:
-        """Description of the law, for the record."""
+        """Description of the distribution, for the record."""
         return self.law.words
 
     @property
@@ -135,7 +135,7 @@ class ExactNoise:
 
     @property
     def numbers(self) -> dict[str, object]:
-        """Numbers of the law, as stored in the record of a run."""
+        """Numbers of the distribution, as stored in the record of a run."""
         return self.law.numbers
 
     @property
@@ -183,7 +183,7 @@ class FastNoise:
 
     @property
     def numbers(self) -> dict[str, object]:
-        """Numbers of the law, as stored in the record of a run."""
+        """Numbers of the distribution, as stored in the record of a run."""
         return {
             "sensitivity": self.sums.lipschitz,
             "noise_scale": self.scale,
@@ -229,8 +229,8 @@ def step_noise(grade: Grade, steps: SampledSteps, goal: ApproxDP, size: int) -> 
 def joint_step_noise(grade: Grade, parts: Sequence[JointSums], goal: ApproxDP) -> tuple[StepNoise, ...]:
     """Return the least noise of this grade for which several kinds of sums together meet ``goal``.
 
-    *Guarantees.* Every returned law is certified: the accountant confirms that the composed event is covered by the
-    goal.
+    *Guarantees.* Every returned distribution is certified: the accountant confirms that the composed event is covered
+    by the goal.
 
     Raises
     ------

@@ -68,7 +68,7 @@ def checked_optimizer(optimizer: object, model: nn.Module) -> Optimizer:
 
 
 def _check_settings(optimizer: Optimizer) -> None:
-    """Refuse optimizers and settings known to fail in a private training.
+    """Refuse optimizers and settings known to fail in private training.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def _try_step(optimizer: Optimizer) -> None:
 
 
 class StepPermit:
-    """Permission for the optimizer to step, granted inside of a ``with`` block; it costs next to nothing."""
+    """Permission for the optimizer to step, granted inside a ``with`` block; it costs next to nothing."""
 
     def __init__(self) -> None:
         self.granted = False
@@ -162,7 +162,7 @@ class StepPermit:
 
 @contextmanager
 def private_steps(optimizer: Optimizer) -> Iterator[StepPermit]:
-    """Refuse steps of the optimizer, except inside of the permit: ``with allowed(): optimizer.step()``."""
+    """Refuse steps of the optimizer, except inside the permit: ``with allowed(): optimizer.step()``."""
     permit = StepPermit()
 
     def refuse(optimizer: Optimizer, arguments: object, keywords: object) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of DP-SGD: rate, steps and noise of a private training, from public numbers alone (T46)."""
+"""Plans of DP-SGD: rate, steps and noise of a private training run, from public numbers alone (T46)."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -280,7 +280,7 @@ class DPSGDPlan:
         rehearsal: bool = True,
         bits: Bits | None = None,
     ) -> PrivateTraining:
-        """Return the training of ``model`` on ``dataset``, for use in a ``with`` block.
+        """Return a training run of ``model`` on ``dataset``, for use in a ``with`` block.
 
         Nothing is charged here. The block checks the budget, model and data when it is entered, and the first step
         charges the whole plan.
@@ -313,7 +313,7 @@ class DPSGDPlan:
             Path of the checkpoint to resume from, written by `PrivateTraining.save`.
         rehearsal
             Whether to rehearse the loop: trial batches test whether one record acts on the losses or gradients of
-            others. Switch it off only if the loop draws random numbers from another library than torch.
+            others. Switch it off only if the loop draws random numbers from a library other than torch.
         bits
             Source of randomness; ``NotPrivateBits(seed)`` makes the run reproducible and NOT PRIVATE.
 
@@ -337,7 +337,7 @@ class DPSGDPlan:
         return PrivateTraining(plan, model, optimizer, dataset, budget=ledger, options=options, bits=bits)
 
     def so_far(self, draws: int) -> str:
-        """Return a text with the privacy loss of ``draws`` steps, had their number been planned. It is no guarantee."""
+        """Describe the privacy loss as if only ``draws`` steps had been planned; this is not a guarantee."""
         spent = account(self.noise.event_of(draws), self.adjacency).epsilon(self.goal.delta) if draws else 0.0
         return (
             f"epsilon so far {spent:.4g} at delta={self.goal.delta:g}, after {draws} of {self.steps} steps. NOT a "

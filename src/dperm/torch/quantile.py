@@ -64,7 +64,7 @@ class QuantileClipping:
         Parameters
         ----------
         clip_norm
-            Present clipping norm.
+            Current clipping norm.
         noisy_count
             Released sum of sin(f) b.
         expected

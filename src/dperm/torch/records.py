@@ -76,7 +76,7 @@ class LoadedRecords:
         return pytree.tree_map_only(Tensor, torch.zeros_like, batch)
 
     def batches(self, positions: Iterator[Integers]) -> Iterator[Batch]:
-        """Yield batches from a loader with our positions; it reads ahead of the training, which reveals nothing."""
+        """Yield batches from a loader with our positions; it reads ahead of the training run, which reveals nothing."""
         lists: Any = (places.tolist() for places in positions)
         yield from DataLoader(
             self.dataset, batch_sampler=lists, collate_fn=self.collate, num_workers=self.workers, generator=_unused()

@@ -58,7 +58,7 @@ FAILED = (
 
 
 class FailOnError:
-    """Block that must end without an error; otherwise the state of the training is unknown, and it fails."""
+    """Context manager that fails the training run on an error inside it, since the state is then unknown."""
 
     def __init__(self, training: "PrivateTraining") -> None:
         self._training = training
@@ -67,7 +67,7 @@ class FailOnError:
         """Enter without effect."""
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        """Mark the training as failed after an error."""
+        """Mark the training run as failed after an error."""
         if kind is not None:
             self._training.fail()
 
@@ -76,8 +76,8 @@ class PrivateTraining:
     """Training with a plan: ``for batch in private: private.step(losses)``, in a ``with`` block.
 
     *Guarantees.* The released model satisfies the plan's guarantee if each loss depends on its own record alone, and
-    nothing else computed from batches enters the training. Model, loss and loop are tested for this before the charge.
-    The budget is charged once, before the first gradient; failures after the charge are not refunded.
+    nothing else computed from batches enters the training run. Model, loss and loop are tested for this before the
+    charge. The budget is charged once, before the first gradient; failures after the charge are not refunded.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class PrivateTraining:
         Parameters
         ----------
         losses
-            One loss for each row of the batch handed out last, from a forward pass with gradients.
+            One loss for each row of the most recent batch, from a forward pass with gradients.
 
         Returns
         -------
@@ -217,7 +217,7 @@ class PrivateTraining:
         Raises
         ------
         ParameterError
-            If losses have another shape, come from another model, or no batch waits for its step. Errors in losses are
+            If losses have the wrong shape, come from a different model, or no batch is pending. Errors in losses are
             found before the charge.
 
         Notes
@@ -245,7 +245,7 @@ class PrivateTraining:
             return self.finished(part, draw)
 
     def compiled(self, loss: Callable[..., Tensor]) -> "CompiledTraining":
-        """Return a function ``step(x, y)`` in place of ``private.step(loss(model(x), y))``, compiled in its first call.
+        """Return a function ``step(x, y)`` in place of ``private.step(loss(model(x), y))``, compiled on its first call.
 
         It is faster for small models, needs a C++ compiler, and requires a plan of grade "fast".
 
@@ -267,7 +267,7 @@ class PrivateTraining:
         Raises
         ------
         ParameterError
-            Inside of the block, after an error, and if no step was taken.
+            Inside the block, after an error, and if no step was taken.
         """
         if self._release is None:
             raise ParameterError(
@@ -288,7 +288,7 @@ class PrivateTraining:
         return self.update.clip_norm
 
     def so_far(self) -> str:
-        """Return a text with the privacy loss of the steps so far, had their number been planned: no guarantee."""
+        """Describe the privacy loss as if only the steps so far had been planned; this is not a guarantee."""
         self._entered()
         return self.plan.so_far(self.update.draws)
 
@@ -336,12 +336,12 @@ class PrivateTraining:
         return self._checkpoint.extra
 
     def awaited(self) -> MicroBatch:
-        """Return the micro-batch that waits for its step; for implementations of steps.
+        """Return the micro-batch that is pending, for implementations of steps.
 
         Raises
         ------
         ParameterError
-            If no batch waits, the training failed, or the structure of the model changed.
+            If no batch is pending, the training run failed, or the structure of the model changed.
         """
         self._check_usable()
         if self._loop.pending is None:
@@ -366,14 +366,14 @@ class PrivateTraining:
         return True
 
     def whole(self, part: MicroBatch) -> FailOnError:
-        """Charge the budget before the first part of an ordinary sample, and return a block that must not fail."""
+        """Charge before the first part of an ordinary sample; return a context manager that fails the run on error."""
         if self._run is None and not part.trial:
             with self._whole:
                 self._charge(self._opened_stack())
         return self._whole
 
     def fail(self) -> None:
-        """Mark the training as failed: no step and no release may follow."""
+        """Mark the training run as failed: no step and no release may follow."""
         self._failed = True
 
     def _awaited_by(self, losses: Tensor) -> MicroBatch:

@@ -185,7 +185,7 @@ class NoisyDirections:
 
 @contextmanager
 def moved(parameters: Sequence[nn.Parameter], values: Sequence[Tensor]) -> Iterator[Any]:
-    """Let the parameters hold ``values`` inside of the block, without copying."""
+    """Let the parameters hold ``values`` inside the block, without copying."""
     held = [parameter.data for parameter in parameters]
     try:
         for parameter, value in zip(parameters, values, strict=True):

@@ -25,8 +25,7 @@ class ApproxFilter:
     """Filter sum of epsilon_i <= epsilon and sum of delta_i <= delta (T11), with equal delta_i for all events.
 
     The share delta_i = delta/blocks is fixed in advance, rounded down. An event costs its exact epsilon at this share,
-    or
-    the sum of its steps' own guarantees (T11), if smaller.
+    or the sum of its steps' own guarantees (T11), if smaller.
     """
 
     limit: ApproxDP
@@ -64,10 +63,8 @@ class AdvancedFilter:
     Theorem T14a [Whitehouse, Ramdas, Rogers & Wu 2023].
         S/2-zCDP, up to events of probability sum of delta_i, holds for the whole however the events were chosen.
     S/2 is the largest rho converted by T17 to epsilon at the slack, the other half of delta. An event costs the square
-    of
-    its epsilon at its share, computed as in `ApproxFilter`. If it is zCDP with a smaller 2 rho, it costs 2 rho: mu^2
-    for a
-    Gaussian.
+    of its epsilon at its share, computed as in `ApproxFilter`. If it is zCDP with a smaller 2 rho, it costs 2 rho: mu^2
+    for a Gaussian.
     """
 
     limit: ApproxDP

@@ -41,8 +41,7 @@ def claim(single: SingleEvent, adjacency: Adjacency) -> Claim | None:
     """Return the event's own guarantee: its largest finite loss, and the probability of an infinite loss.
 
     None if its finite losses are unbounded. An event converted from add/remove has 2 epsilon under replace-one (T4),
-    and
-    no claim here if it also has a delta.
+    and no claim here if it also has a delta.
 
     Raises
     ------

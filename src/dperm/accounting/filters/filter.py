@@ -29,7 +29,7 @@ class Filter(Protocol):
         """Return the event's costs, rounded up; an infinite cost refuses the event."""
 
     def within(self, amounts: Amounts) -> AnyGuarantee:
-        """Return the weakest guarantee, in doubles, with costs of at most ``amounts``."""
+        """Return the weakest guarantee, in double precision, with costs of at most ``amounts``."""
 
 
 def in_brief(event: Event) -> str:

@@ -162,7 +162,7 @@ def filter_of(limit: AnyGuarantee, blocks: int | None = None, composition: str =
     Raises
     ------
     ParameterError
-        If ``limit`` is of another type, or an option does not apply to it.
+        If ``limit`` is of any other type, or an option does not apply to it.
     """
     if composition not in ("basic", "advanced"):
         raise ParameterError(f'composition must be "basic" or "advanced", got {shown(composition)}.')

@@ -36,8 +36,7 @@ class LawShape:
     """Properties of a law determining its lattice.
 
     The range of mass kept, a loss on a lattice point, the atoms with their tilted weights, their common measure,
-    whether
-    the law is purely atomic, and the lattice steps per cell (two to put atoms on borders).
+    whether the law is purely atomic, and the lattice steps per cell (two to put atoms on borders).
     """
 
     low: float

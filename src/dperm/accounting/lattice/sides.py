@@ -27,8 +27,7 @@ class LatticeFactor:
     """A measure on the common lattice, its repetition count, and its known errors.
 
     For all steps together: ``log_mgf_beyond``, log E e^{c2 L}; ``kept``, log of the P-mass not at +infinity (upper
-    laws);
-    ``far``, logs of the P-mass not far and of the Q-mass far, added up (lower laws).
+    laws); ``far``, logs of the P-mass not far and of the Q-mass far, added up (lower laws).
     """
 
     measure: Measure

@@ -17,7 +17,7 @@ IndexArray = NDArray[np.int64]
 
 
 class StepLaw(Protocol):
-    """Law of the privacy loss of one step under P, given that it is finite. Every `LossLaw` is one."""
+    """Privacy loss distribution of one step under P, given that the loss is finite. Every `LossLaw` is one."""
 
     def support(self, tail: float) -> tuple[float, float]:
         """[low, high] with P(L > high) <= tail and P(L < low) <= tail (atoms inside)."""

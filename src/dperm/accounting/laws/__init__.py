@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Laws of the privacy loss of one step, one ordered pair at a time."""
+"""Privacy loss distributions of one step, one ordered pair at a time."""

@@ -38,7 +38,7 @@ class Parts(Protocol):
 
 
 class LossLaw(Protocol):
-    """Law of the privacy loss of one ordered pair, under P. Frozen and hashable: equal laws are merged."""
+    """Privacy loss distribution of one ordered pair, under P. Frozen and hashable: equal ones are merged."""
 
     @property
     def infinity(self) -> float:

@@ -17,7 +17,7 @@ def planar_objective_delta(epsilon: float, noise_multiplier: float, *, determina
         the Mills ratio, delta = s e^{-r^2/2} M(r + s) for r >= 0, and 1 - e^{rs} (1 - s M(s)) below.
 
     ``noise_multiplier`` is sigma/L and ``determinant`` c, for linear models log(1 + beta/Lambda) (T37). `account` uses
-    T41 (c), which is less: 0.0031044 for 0.0110789 in the example of T39.
+    T41 (c), which is smaller: 0.0031044 instead of 0.0110789 in the example of T39.
     """
     epsilon, c = checks.nonnegative("epsilon", epsilon), checks.nonnegative("determinant", determinant)
     s = 2 / checks.positive("noise_multiplier", noise_multiplier)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Shuffled batches (T27): what they leak at least, and what may be promised for them.
+"""Shuffled batches (T27): a lower bound on their leakage, and the guarantee that may be claimed for them.
 
 Poisson accounting (T22) is proved for a Poisson sampler and for nothing else.
 """

@@ -26,7 +26,7 @@ def amplify_poisson(
         base that is (eps, delta)-DP under add_remove; under replace_one only for a base that is so under BOTH
         relations. The base must be defined on inputs of every size; one fresh sample per step.
 
-    A base that is DP under add_remove only does not amplify under replace_one: q = .1, sigma = 1 and a base at
+    A base that is DP under add_remove only is not amplified under replace_one: q = .1, sigma = 1 and a base at
     eps = 1 has a true delta of .02295 where the formula says .01269.
 
     Parameters
@@ -117,7 +117,8 @@ def without_replacement_gaussian_delta(epsilon: float, noise_multiplier: float, 
     Theorem T24 (profile) [Balle et al. 2018; Zhu, Dong & Wang 2022, Thm 11], eps >= 0.
         q delta_GDP(ln(1 + (e^eps - 1)/q); 2/sigma): a replaced record moves the clipped sum by 2.
 
-    Rounded up. Valid, not tight, and not composable by itself (T24 builds the dominating pair for that).
+    Rounded up. The bound is valid but not tight, and cannot be composed by itself; T24 has the dominating pair for
+    that.
     """
     epsilon, sigma = checks.nonnegative("epsilon", epsilon), checks.positive("noise_multiplier", noise_multiplier)
     return _subsampled(epsilon, quotient(2.0, sigma), checks.rate("rate", rate))

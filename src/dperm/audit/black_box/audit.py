@@ -51,7 +51,7 @@ def audit(
     Parameters
     ----------
     subject
-        The attacked training or mechanism.
+        The attacked training run or mechanism.
     runs
         Number of runs.
     statistics
@@ -74,8 +74,7 @@ def audit(
     ------
     ParameterError
         Before any run: if there is no claim, none at ``delta``, no statistic, or too few runs to show anything. After
-        the
-        runs: if a statistic does not return one number for each run.
+        the runs: if a statistic does not return one number for each run.
     DataError
         If outputs are not numbers, or not one row for each run.
     """

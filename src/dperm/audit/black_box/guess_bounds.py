@@ -42,8 +42,8 @@ def bound_from_counts(counts: GuessCounts, *, delta: float, alpha: float) -> Low
     Proof: with the record, the guess is "in" with probability at most e^epsilon times the probability without it, plus
     delta, and vice versa for "out"; add both and halve.
 
-    Given their number, the right guesses are binomial. For delta = 0 one interval uses all of alpha. Otherwise a tenth
-    of alpha goes to a lower bound on g.
+    Given their number, the correct guesses are binomial. For delta = 0 one interval uses all of alpha. Otherwise a
+    tenth of alpha goes to a lower bound on g.
     """
     correct, guesses = counts.correct, counts.guesses
     if not guesses:

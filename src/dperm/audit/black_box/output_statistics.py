@@ -83,7 +83,7 @@ def projection(*, share: float = 1.0, split: float = SPLIT, gaussian: bool = Fal
 
     Returns
     -------
-    Selected
+    SelectedThreshold
         Statistic for `audit`.
     """
     return SelectedThreshold("projection", _along_outputs, share, split, gaussian)
@@ -101,14 +101,14 @@ def step_differences(*, share: float = 1.0, split: float = SPLIT) -> SelectedThr
 
     Returns
     -------
-    Selected
+    SelectedThreshold
         Statistic for `audit`.
     """
     return SelectedThreshold("differences between steps", _along_differences, share, split)
 
 
 def low_bits(*, share: float = 1.0, split: float = SPLIT) -> SelectedThreshold:
-    """Return the exponent of the lowest bit set in any coordinate of an output, a measure of resolution (A12).
+    """Return the statistic "exponent of the lowest set bit in any coordinate" (A12).
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def low_bits(*, share: float = 1.0, split: float = SPLIT) -> SelectedThreshold:
 
     Returns
     -------
-    Selected
+    SelectedThreshold
         Statistic for `audit`.
     """
     return SelectedThreshold("lowest bit", _lowest, share, split)

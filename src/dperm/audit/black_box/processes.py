@@ -4,7 +4,7 @@
 
 A new process copies every object of its parent, including generators. A generator held by ``train`` (a numpy Generator,
 a random.Random, seeded bits) gives the same numbers in each process, and dependent runs invalidate the bounds. So each
-process begins with a few uncounted trainings on the same data. Two processes with equal first outputs are copies.
+process begins with a few uncounted training runs on the same data. Two processes with equal first outputs are copies.
 """
 
 import multiprocessing
@@ -29,13 +29,13 @@ from dperm.errors import DataError, ParameterError
 from dperm.noise.arrays import Floats
 
 DISTINCT, MOST, OTHERS = 6, 32, 4
-"""Numbers of first trainings: six suffice if all differ.
+"""Numbers of initial training runs: six suffice if all differ.
 
 Otherwise there are 32, and at least four must differ from the most frequent one. Independent processes then look like
 copies with probability at most 2e-6.
 """
 _inherited: dict[str, Trainings] = {}
-"""Trainings of this process, set once at its start."""
+"""Training function and data of this process, set once at its start."""
 _first: dict[str, Floats | Failure] = {}
 """First outputs of this process, for detecting repeated random numbers."""
 PartOutputs = tuple[int, Floats | Failure, Floats | Failure]
@@ -118,7 +118,7 @@ def _terminate(pool: ProcessPoolExecutor, others: set[BaseProcess]) -> None:
 
 
 def _context(trainings: Trainings) -> BaseContext:
-    """Return the fork context if available; otherwise spawn, requiring picklable trainings."""
+    """Return the fork context if available; otherwise spawn, with a training function and data that can be pickled."""
     if "fork" in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("fork")
     try:

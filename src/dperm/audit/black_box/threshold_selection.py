@@ -22,7 +22,7 @@ SLACK = 1e-6
 LEAST_SIMULATED = 200
 """Fewest guesses expected in the audited runs (or a tenth of few runs), and fewest in the simulated runs."""
 DEVIATIONS = 2.0
-"""Safety margin for right guesses, in standard deviations; it makes audits with different seeds end alike."""
+"""Safety margin for correct guesses, in standard deviations; it makes audits with different seeds end alike."""
 TAILS: Floats = np.array([1 / 1024, 1 / 512, 1 / 256, 1 / 128])
 """Additional tail quantiles among the candidates."""
 
@@ -35,7 +35,7 @@ def select_thresholds(scores: Floats, included: Truths, *, delta: float = 0.0) -
 def best_thresholds(scores: Floats, included: Truths, *, delta: float = 0.0) -> tuple[float, tuple[float, float]]:
     """Return (epsilon, (low, high)) of the largest expected bound: guess "out" up to low and "in" from high on.
 
-    Candidates are quantiles, and no guesses on either side. Each pair's estimate is shrunk by one right guess and two
+    Candidates are quantiles, and no guesses on either side. Each pair's estimate is shrunk by one correct guess and two
     standard deviations. It needs at least 100 guesses (or a tenth of few runs), because the best of many estimates is
     partly luck.
     """
@@ -100,7 +100,7 @@ class AuditSize:
 def simulated_thresholds(scores: Floats, included: Truths, size: AuditSize) -> tuple[float, tuple[float, float]]:
     """Return (epsilon, (low, high)): the largest conservatively expected bound, and the thresholds for "out" and "in".
 
-    Candidates are pairs of quantiles of the simulated scores. Of v right guesses out of r, only v - sqrt(r)/2 are
+    Candidates are pairs of quantiles of the simulated scores. Of v correct guesses out of r, only v - sqrt(r)/2 are
     counted, because the best of many estimates is partly luck (A5).
     """
     lows, highs = candidates(scores, TAILS)

@@ -66,7 +66,7 @@ class Trainings:
 
 @dataclass(frozen=True)
 class Failure:
-    """Description of a failed training, without the error message, because the message may repeat data."""
+    """Description of a failed training run, without the error message, because the message may repeat data."""
 
     message: str
 
@@ -84,7 +84,7 @@ def run_trainings(trainings: Trainings, included: Truths) -> Floats | Failure:
 
 
 def _run_once(trainings: Trainings, side: bool) -> Floats | Failure:
-    """Run one training, and return the released numbers or a failure."""
+    """Train once, and return the released numbers or a failure."""
     try:
         returned = trainings.train(trainings.with_record if side else trainings.without_record)
     except Exception as error:

@@ -22,7 +22,7 @@ from dperm.noise.simulation import generator
 from dperm.privacy import Adjacency, ApproxDP
 
 STEPS, EPSILON, DELTA, DECLARED = 50, 1.0, 1e-5, 20
-"""Constants of the training. ``DECLARED`` is the public n; noisy sums are divided by q n."""
+"""Constants of the training run. ``DECLARED`` is the public n; noisy sums are divided by q n."""
 CLAIMED = ApproxDP(EPSILON, DELTA, Adjacency.ADD_REMOVE)
 
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Data-dependent early stopping: the training reports only the steps it ran, and spends the seemingly unused budget.
+"""Data-dependent early stopping: the run reports only the steps it took, and spends the seemingly unused budget.
 
-Every step is a Gaussian mechanism, and t steps have epsilon_t at delta. A training that stops at tau and reports
+Every step is a Gaussian mechanism, and t steps have epsilon_t at delta. A training run that stops at tau and reports
 (epsilon_tau, delta) claims P(A) <= E_Q[e^epsilon_tau; A] + delta for every event A. A single report cannot be refuted:
 "stopped at t" is an event of the first t steps, and these have (epsilon_t, delta). But each t has its own delta, and
 the deltas add up.
@@ -10,7 +10,7 @@ the deltas add up.
 The audited mechanism trusts the report. Of a budget (EPSILON, DELTA) it spends the rest, EPSILON - epsilon_tau, on one
 more answer about the record by randomised response, a pure mechanism. If the reports were true, the composition would
 be (EPSILON, DELTA)-DP; this is the claim. The stopping rule is to stop once the privacy loss is well above epsilon_t. A
-training that reports the declared T has no budget left, and its claim is true.
+training run that reports the declared T has no budget left, and its claim is true.
 """
 
 from dataclasses import dataclass, replace
@@ -52,7 +52,7 @@ def epsilons() -> tuple[float, ...]:
 
 
 def boundary(t: int) -> float:
-    """Return the privacy loss at which the training stops after t steps."""
+    """Return the privacy loss at which the training run stops after t steps."""
     return float(epsilons()[t - 1] + BEYOND * np.sqrt(t) / noise_multiplier())
 
 

@@ -17,7 +17,7 @@ CLAIMED = PureDP(1.0, Adjacency.ADD_REMOVE)
 
 
 def subject(buggy: bool, seed: int) -> Subject:
-    """Return Laplace noise on 0 or 1, from dperm's mechanism on its grid, or from numpy in doubles if ``buggy``."""
+    """Return Laplace noise on 0 or 1, from dperm's mechanism on its grid, or from numpy's doubles if ``buggy``."""
     correct = of_mechanism(LaplaceMechanism.calibrate(1.0, CLAIMED), bits=NotPrivateBits(seed))
     if not buggy:
         return correct

@@ -87,7 +87,7 @@ class FullBatchDescent:
         """Return the likelihood ratio of the correct version, a sum over the steps, and the differences between steps.
 
         The claim is a Gaussian curve, so the bound on mu refutes it without further assumptions. No mechanism under
-        this curve allows right guesses in more than Phi(mu/2) of the runs (T19).
+        this curve allows correct guesses in more than Phi(mu/2) of the runs (T19).
         """
         correct = replace(self, whole_clip=True)
         slopes = np.multiply.outer(np.array(SIGNS), correct.direction).ravel()

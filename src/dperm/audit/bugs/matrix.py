@@ -122,7 +122,7 @@ def matrix(
     Raises
     ------
     ParameterError
-        If ``runs`` is below 1,000, or ``bugs`` is empty or contains another object.
+        If ``runs`` is below 1,000, or ``bugs`` is empty or contains an object of any other type.
     """
     runs, repeats = checks.count("runs", runs, least=FEWEST_RUNS), checks.count("repeats", repeats)
     bugs = _checked(bugs)

@@ -163,8 +163,7 @@ def objective(
         Plan of `ObjectivePerturbation` for a loss of one score, or a published algorithm (`nips08`, `jmlr_2011`).
     among
         Candidate sets of common records, as rows ((x,), target, count) within the radius. None uses a built-in choice,
-        from
-        no records to a crowd.
+        from no records to many.
     progress
         Called with the finished share, in (0, 1].
 
@@ -176,7 +175,7 @@ def objective(
     Raises
     ------
     ParameterError
-        If ``subject`` is another object, its loss has several scores, or ``among`` is not valid data.
+        If ``subject`` is of any other type, its loss has several scores, or ``among`` is not valid data.
 
     Examples
     --------

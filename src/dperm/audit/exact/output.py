@@ -122,7 +122,7 @@ def output(plan: OutputPlan, *, progress: Callable[[float], None] | None = None)
 
     Both data sets pass through the plan's bounds and its solver. Noise with density ~ e^{-||x||/s} around two points
     has the largest privacy loss ||theta - theta'||/s, attained at theta (T7). Gaussian noise is exactly mu-GDP with mu
-    = ||theta - theta'||/sigma (T6). The designs come close to the bound of T30.
+    = ||theta - theta'||/sigma (T6). The data sets used come close to the bound of T30.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def output(plan: OutputPlan, *, progress: Callable[[float], None] | None = None)
     Raises
     ------
     ParameterError
-        If ``plan`` is another object, or its loss has several scores.
+        If ``plan`` is of any other type, or its loss has several scores.
 
     Examples
     --------

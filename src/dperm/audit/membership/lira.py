@@ -53,7 +53,7 @@ def lira(
     seed
         Seed of the halves; None draws one from the operating system.
     progress
-        Called with the finished share of the training, in (0, 1].
+        Called with the finished share of the training runs, in (0, 1].
 
     Returns
     -------
@@ -87,7 +87,7 @@ def lira_logistic(
     models
         Number of models to train; an even number.
     dtype
-        Floating-point precision of the training.
+        Floating-point precision used in training.
     seed
         Seed of the halves; None draws one from the operating system.
 
@@ -165,7 +165,7 @@ def lira_against(
     seed
         Seed of the shadow models' halves; None draws one from the operating system.
     progress
-        Called with the finished share of the training, in (0, 1].
+        Called with the finished share of the training runs, in (0, 1].
 
     Returns
     -------

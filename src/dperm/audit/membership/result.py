@@ -74,7 +74,7 @@ class MembershipResult:
         )
 
     def ceilings(self, claimed: AnyGuarantee) -> dict[str, float]:
-        """Return the largest area and true-positive rates allowed by the claim.
+        """Return the largest AUC and true-positive rates allowed by the claim.
 
         The limits also hold for rates over all records: if each point (FPR_i, TPR_i) lies under a concave curve, so
         does their mean.

@@ -154,7 +154,7 @@ def shadow_logistic(X: Floats, signs: Floats, mask: Mask, *, C: float = 1.0, dty
     The method is quasi-Newton with one shared Hessian for all models, with Anderson acceleration. It uses the Hessian
     of the whole data with weights 1/2, and starts at the minimum of this weighted problem. A step costs two products
     with X and a tanh. Halves of many records are similar, so steps shrink quickly. Slower models (few records, weak
-    regularisation) finish with Newton's method and their own Hessians, in doubles.
+    regularisation) finish with Newton's method and their own Hessians, in double precision.
 
     Parameters
     ----------

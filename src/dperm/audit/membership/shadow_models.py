@@ -55,7 +55,7 @@ def shadow_models(
     seed
         Seed of the halves; None draws one from the operating system.
     progress
-        Called with the finished share of the training, in (0, 1].
+        Called with the finished share of the training runs, in (0, 1].
 
     Returns
     -------

@@ -117,7 +117,7 @@ def membership_finding(
     AssumptionError
         If trials depend on each other in an unknown way.
     AdjacencyError
-        If the claim has another adjacency than the trials: an included or excluded record is added or removed.
+        If the claim has a different adjacency from the trials: an included or excluded record is added or removed.
     """
     require_same_adjacency(roc.adjacency, checked_claim(claimed))
     delta = audit_delta(claimed, delta)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on a plan of dperm: black box, and exact where the law of the output is known."""
+"""Attacks on a plan of dperm: black box, and exact where the distribution of the output is known."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

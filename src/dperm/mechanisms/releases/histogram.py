@@ -46,7 +46,7 @@ class Histogram(NoisyStatistic[Integers]):
         Different public values; the data are such values.
     outside
         Treatment of numbers beyond the edges: "clip" (the default) counts them in the nearest bin, "drop" nowhere. A
-        value outside of the categories is always dropped. A value of another kind than the categories (a number among
+        value outside the categories is always dropped. A value of a different kind from the categories (a number among
         strings, a missing value) is refused.
 
     Examples

@@ -89,7 +89,7 @@ class NoisyStatistic(Mechanism[StatisticInput, Value]):
 
     @property
     def law(self) -> Law:
-        """Law of the noise on the exact statistic."""
+        """Distribution of the noise on the exact statistic."""
         return self.mechanism.law
 
     @property

@@ -33,9 +33,10 @@ class Quantile(GridSelection[float]):
         cost(h) = max(0, #{x < h} - q n, q n - #{x <= h})
 
     counts the records between h and the quantile, and Delta is max(q, 1 - q) under add/remove and 1 under replace-one.
-    Between neighbouring records the cost is constant. So the release first draws such a run of candidates, weighted by
-    its length, then a candidate in it, uniformly. The probabilities are exact (T10): q is a multiple of 2^-20, so costs
-    are exact doubles for up to 2^33 records, and the draw among them is exact.
+    Between two neighbouring records on the line, the cost is constant. The release therefore first draws such an
+    interval of candidates, weighted by its length, then a candidate in it, uniformly. The probabilities are exact
+    (T10): q is a multiple of 2^-20, so costs are exact doubles for up to 2^33 records, and the draw among them is
+    exact.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ ASSUMED = "at least one"
 """Public assumption about the number of records under either relation: an empty data set is refused."""
 
 NOWHERE = -1
-"""Position of a record outside of all categories."""
+"""Position of a record outside all categories."""
 
 
 def column(data: ArrayLike) -> Floats:

@@ -49,14 +49,15 @@ class Threshold(GridSelection[Cut]):
     the misclassified records. Under replace-one every count changes by -1 to 1, and r = epsilon/2. Under add/remove all
     counts change in one direction, by 0 to 1, and r = epsilon (T8).
 
-    Between neighbouring records the count is constant. So the release first draws a run of thresholds, weighted by its
-    length, then a threshold in it, uniformly. The probabilities are exact (T10). The count refers to the released rule
-    on the unclipped data: a record beyond the bounds is still at most one error.
+    Between two neighbouring records on the line, the count is constant. The release therefore first draws such an
+    interval of thresholds, weighted by its length, and then a threshold in it, uniformly. The probabilities are exact
+    (T10). The count refers to the released rule on the unclipped data: a record beyond the bounds is still at most one
+    error.
 
     Parameters
     ----------
     goal
-        PureDP, or ApproxDP with unused delta.
+        PureDP, or ApproxDP, whose delta is not used.
     bounds
         (low, high), public: range of the thresholds.
     classes
@@ -67,8 +68,8 @@ class Threshold(GridSelection[Cut]):
         Number of intervals of the grid on [low, high], a power of two up to 2^30. A finer grid costs accuracy in
         proportion to its logarithm.
     invalid
-        "raise" refuses data with a number that is not finite or a label outside of the classes; "drop" counts such a
-        record as no error of any rule.
+        "raise" refuses data with a number that is not finite or a label outside the classes; "drop" counts no error for
+        such a record under any rule.
 
     Examples
     --------
@@ -156,8 +157,8 @@ class Threshold(GridSelection[Cut]):
         Raises
         ------
         DataError
-            If the data are empty, not one-dimensional, of another length than the labels, or invalid (see ``invalid``);
-            before any charge or draw.
+            If the data are empty, not one-dimensional, of a different length from the labels, or invalid (see
+            ``invalid``); before any charge or draw.
         BudgetError
             If ``budget`` does not cover the event; nothing is charged.
 

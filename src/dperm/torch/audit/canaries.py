@@ -33,7 +33,7 @@ LEAST = 40
 
 @dataclass(frozen=True, eq=False)
 class TrainingCanaries:
-    """Canaries for a PyTorch training, each included in the data by an independent fair coin.
+    """Canaries for a PyTorch training run, each included in the data by an independent fair coin.
 
     Parameters
     ----------

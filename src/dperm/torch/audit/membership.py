@@ -82,14 +82,16 @@ def lira(
 ) -> MembershipResult:
     """Return the success of LiRA against models trained by ``train``, each on a random half of these records.
 
-    Each model in turn is the target. The others, without its complement, are the attacker's shadow models.
+    Each model in turn is the target. All others, except the model trained on the complementary half, are the attacker's
+    shadow models.
 
     Parameters
     ----------
     make_model
         Function that returns a new model.
     train
-        Function that trains a model in place on a pair (inputs, labels); for a private training use `dperm.torch.fit`.
+        Function that trains a model in place on a pair (inputs, labels); for a private training run use
+        `dperm.torch.fit`.
     records
         Pair (inputs, labels) of tensors.
     models

@@ -3,8 +3,8 @@
 """One-run lower bound for the trade-off curves of DP-SGD with Poisson samples (A7).
 
 The theorem of A7 holds for any curve f. Here f is the curve of T Poisson-sampled Gaussians at the rate q of the plan,
-one curve for each noise multiplier. If the curve at a noise multiplier s is refuted, the training has less noise than
-s, and an epsilon of at least that of s. Refuting the curve of the plan itself refutes its claim, without any other
+one curve for each noise multiplier. If the curve at a noise multiplier s is refuted, the training run has less noise
+than s, and an epsilon of at least that of s. Refuting the curve of the plan itself refutes its claim, without any other
 assumption. Each curve is replaced by the maximum of finitely many lines of its profile. This maximum lies below the
 curve, so rejections stay valid.
 """
@@ -57,14 +57,14 @@ class TradeoffBound:
 
 
 def curve_refuted(curve: TradeoffBound, sizes: Sizes, alpha: float) -> bool:
-    """Return whether v of r right guesses on m canaries refute this curve at level alpha (A7)."""
+    """Return whether v of r correct guesses on m canaries refute this curve at level alpha (A7)."""
     return refutes_curve(lambda right: curve(1 - right), sizes, alpha)
 
 
 def sampled_one_run(plan: DPSGDPlan, sizes: Sizes, *, confidence: float) -> LowerBound:
     """Return the lower bound on epsilon: that of the least refuted noise multiplier, else 0.
 
-    ``sizes`` are the numbers of right guesses, guesses and canaries.
+    ``sizes`` are the numbers of correct guesses, guesses and canaries.
     """
     alpha, delta = alpha_of(confidence), plan.goal.delta
     noise = _least_refuted(plan, sizes, alpha)

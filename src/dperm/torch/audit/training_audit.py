@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Audit of one training by canaries in its data: a lower bound on the epsilon of a real DP-SGD run (A6, A7)."""
+"""Audit of one training run by canaries in its data: a lower bound on the epsilon of a real DP-SGD run (A6, A7)."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -35,7 +35,7 @@ curve and some hundred to some thousand canaries."""
 
 
 class Access(StrEnum):
-    """Auditor's access to a training; the guarantee covers both kinds."""
+    """Auditor's access to a training run; the guarantee covers both kinds."""
 
     WHITE_BOX = "white_box"
     """The noisy gradient of every step, and so the model after it."""
@@ -70,11 +70,11 @@ def audit_training(
 ) -> Finding:
     """Train ``model`` by the plan on data set and canaries, and return a lower bound on its epsilon.
 
-    The training is a real one, with the samples, clipping and noise of `DPSGDPlan.attach`. ``model`` is trained in
+    The training run is a real one, with the samples, clipping and noise of `DPSGDPlan.attach`. ``model`` is trained in
     place, and has the guarantee of the plan. To keep its release, or to write the loop yourself, use `with_canaries`,
     `Watch` and `finding_of`.
 
-    *Guarantees.* If the training satisfies the claim of the plan, the lower bound exceeds the claimed epsilon with
+    *Guarantees.* If the training run satisfies the claim of the plan, the lower bound exceeds the claimed epsilon with
     probability at most 1 - confidence.
 
     Parameters
@@ -157,14 +157,14 @@ def finding_of(
     guesses: Guesses | None = None,
     confidence: float = 0.95,
 ) -> Finding:
-    """Return the finding of a watched training: a lower bound from guesses fixed in advance.
+    """Return the finding of a watched training run: a lower bound from a number of guesses fixed in advance.
 
     Parameters
     ----------
     plan
-        Plan of the training, with its claim.
+        Plan of the training run, with its claim.
     watch
-        Watch that has seen every step; for "black_box" the model alone.
+        Watch that has seen every step; for "black_box", only the initial and the final model count.
     access, guesses, confidence
         As for `audit_training`.
     """

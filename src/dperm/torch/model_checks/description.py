@@ -91,8 +91,8 @@ def describe(model: nn.Module, inputs: Inputs | None = None, *, sites: Sequence[
     model
         Any module.
     inputs
-        A batch in the form of a model call; only shapes and types are used. With it the model is checked, and the table
-        shows the result. Without it, the uses of bare parameters and the mixing of examples are unknown.
+        A batch, as passed to the model; only shapes and types are used. If given, the model is checked, and the table
+        shows the result. Otherwise the table cannot show uses of bare parameters or mixing of examples.
     sites
         Result of ``check_model``, instead of ``inputs``.
 
@@ -104,7 +104,7 @@ def describe(model: nn.Module, inputs: Inputs | None = None, *, sites: Sequence[
     Raises
     ------
     AssumptionError
-        If ``inputs`` are given and the check refuses the model.
+        If ``inputs`` are given and the check rejects the model.
     """
     if sites is None:
         sites = [_unprobed(site) for site in sites_of(model)] if inputs is None else check_model(model, inputs)

@@ -26,7 +26,7 @@ _DISPATCH = tuple(os.path.join(_TORCH, name) for name in ("overrides.py", "_tens
 
 
 class ComparedConstants(TorchFunctionMode):
-    """Watch for calls of torch functions from code outside of torch and dperm.
+    """Watch for calls of torch functions from code outside torch and dperm.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ def _number(value: Any) -> float | None:
 
 
 def _is_called_by_the_user(frame: FrameType | None) -> bool:
-    """Whether the nearest caller, apart from the dispatch of torch, is a module outside of torch and dperm."""
+    """Whether the nearest caller, apart from the dispatch of torch, is a module outside torch and dperm."""
     while frame is not None and frame.f_code.co_filename.startswith(_DISPATCH):
         frame = frame.f_back
     return frame is None or not frame.f_code.co_filename.startswith(_LIBRARIES)

@@ -149,7 +149,7 @@ def check_sums(
     Raises
     ------
     AssumptionError
-        If a sum differs: the loss mixes examples, or a parameter is used outside of the model's forward pass.
+        If a sum differs: the loss mixes examples, or a parameter is used outside the model's forward pass.
     """
     whole = float(torch.linalg.vector_norm(seen.totals.nan_to_num(0, 0)))
     by_id = {id(parameter): factor for parameter, factor in factors}

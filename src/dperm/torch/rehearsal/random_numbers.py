@@ -31,7 +31,7 @@ MOST_ORDERS = 4
 class RandomStates(TorchFunctionMode):
     """States of torch's default generator, and of generators passed by the loop to functions of torch.
 
-    A generator of the loop is tracked from its first use inside of the ``with`` block.
+    A generator of the loop is tracked from its first use inside the ``with`` block.
     """
 
     def __init__(self) -> None:
