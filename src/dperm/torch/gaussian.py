@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Standard normals of grade `fast`, by torch: the law of `dperm.noise.floating`, from the same words in order."""
+"""Standard normals of grade `fast`, by torch: the law and word order of `dperm.noise.single_precision`."""
 
 import math
 
