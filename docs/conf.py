@@ -29,7 +29,6 @@ myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
-autodoc_type_aliases = {"Budget": "dperm.accounting.budget.Budget"}  # two pages list it
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 
