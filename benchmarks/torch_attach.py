@@ -7,8 +7,8 @@
 Ordinary step: forward pass, backward pass and a step of plain SGD on a batch of the expected sample size. Attach and
 steps are timed in one process, on one thread, in CPU seconds, after a training of another model has imported and
 compiled whatever is needed once. The column "plan" is the accounting of the plan, which depends on no model and is done
-once for a plan. The first attach of a process meets cold memory and kernels. The column "rehearsal" is the rehearsal before the charge, the last one a private step
-of grade "fast".
+once for a plan. The first attach of a model meets cold memory and kernels; the second one does not. The column
+"rehearsal" is the rehearsal before the charge, the last one a private step of grade "fast".
 """
 
 import sys
