@@ -76,7 +76,7 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
 
     @abstractmethod
     def error_bound(self, probability: float) -> float:
-        """Return the bound t with P(|noise| > t) = probability for one coordinate; 0.05 gives a 95 % interval."""
+        """Return the bound t with P(abs(noise) > t) = probability for one coordinate; 0.05 gives a 95 % interval."""
 
     @abstractmethod
     def noisy(self, value: Floats, stream: Stream) -> Floats:

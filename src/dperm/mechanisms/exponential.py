@@ -71,8 +71,8 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
 
     Between neighbours let every score change by an amount in [a, b], and let the rate be r.
 
-    - *exponential*: P(h) = e^(r u_h) / Z. The numerator changes by a factor in [e^ra, e^rb], and so does Z. The loss is
-      at most r (b - a).
+    - *exponential*: P(h) = e^(r u_h) / Z. The numerator changes by a factor in [e^ra, e^rb], and so does Z. The loss
+      is at most r (b - a).
     - *permute_and_flip* selects the largest u_h + X_h with exponential X_h of rate r. With m the largest score,
       X_h > m - u_h has probability e^-r(m - u_h), that of candidate h's coin landing heads. By memorylessness all
       candidates with heads are then equally likely to win. Given the other X, h wins if X_h > t. A neighbour changes t

@@ -42,7 +42,7 @@ class GammaNormNoise(AdditiveMechanism):
         return gamma_norm_deviation(self.scale, self.statistic.dim)
 
     def error_bound(self, probability: float) -> float:
-        """Return the bound t with P(|noise| > t) = probability for one coordinate."""
+        """Return the bound t with P(abs(noise) > t) = probability for one coordinate."""
         return gamma_norm_bound(self.scale, self.statistic.dim, probability)
 
 

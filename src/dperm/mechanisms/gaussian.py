@@ -88,7 +88,7 @@ class GaussianMechanism(AdditiveMechanism):
         return self.scale
 
     def error_bound(self, probability: float) -> float:
-        """Return the bound t with P(|noise| > t) = probability for one coordinate."""
+        """Return the bound t with P(abs(noise) > t) = probability for one coordinate."""
         return gaussian_bound(self.scale, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:

@@ -99,7 +99,7 @@ class LaplaceMechanism(AdditiveMechanism):
         return math.sqrt(2) * self.scale
 
     def error_bound(self, probability: float) -> float:
-        """Return the bound t with P(|noise| > t) = probability for one coordinate."""
+        """Return the bound t with P(abs(noise) > t) = probability for one coordinate."""
         return laplace_bound(self.scale, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
@@ -171,7 +171,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
         return discrete_laplace_deviation(self.scale)
 
     def error_bound(self, probability: float) -> float:
-        """Return the least whole t with P(|noise| > t) <= probability for one coordinate."""
+        """Return the least whole t with P(abs(noise) > t) <= probability for one coordinate."""
         return discrete_laplace_bound(self.scale, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:

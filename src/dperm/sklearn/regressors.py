@@ -127,7 +127,7 @@ class PrivateLinearRegression(PrivateLinearRegressor):
         Public facts of the release, with the receipt of the ledger; None for ``epsilon=inf``.
     n_features_in_ : int
         Number of features seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (``n_features_in_``,)
         Names of the features seen during ``fit``, if all are strings.
 
     See Also

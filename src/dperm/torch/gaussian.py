@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Standard normals of grade `fast`, by torch: distributed as in `dperm.noise.floating`, from the same words."""
+"""Standard normals of grade `fast`, by torch: distribution and word order of `dperm.noise.single_precision`."""
 
 import math
 

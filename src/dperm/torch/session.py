@@ -3,9 +3,9 @@
 """A private training run: dperm owns sampling, clipping, noise and accounting, and the user writes the loop (T46).
 
 The order is that of every release. On entering the block: check the budget, check model and data. In the first step:
-reserve, before the first gradient. Each step draws its noise once, after the last micro-batch of its sample. On leaving
-the block: commit the digest of the model. The guarantee is that of all planned steps, however many were taken: a
-guarantee for the steps taken would be false if the data decided when to stop.
+reserve, after the checks of the first losses and before any noise. Each step draws its noise once, after the last
+micro-batch of its sample. On leaving the block: commit the digest of the model. The guarantee is that of all planned
+steps, however many were taken: a guarantee for the steps taken would be false if the data decided when to stop.
 """
 
 import warnings
@@ -77,7 +77,8 @@ class PrivateTraining:
 
     *Guarantees.* The released model satisfies the plan's guarantee if each loss depends on its own record alone, and
     nothing else computed from batches enters the training run. Model, loss and loop are tested for this before the
-    charge. The budget is charged once, before the first gradient; failures after the charge are not refunded.
+    charge. The budget is charged once, in the first step, after its losses are checked and before noise is drawn.
+    Failures after the charge are not refunded.
 
     Attributes
     ----------
