@@ -118,7 +118,9 @@ def test_a_statement_that_is_not_rated_says_the_level_in_words(epsilon, level):
     assert all(said in text for text in (f"{banner(found)[: len(said) - 1]}.", found.to_markdown(), str(found)))
     assert banner(found).startswith(said[:-1]) and '<div class="status not-rated">' in page(found)
     team = booked(**account("team", 0.2, "census"), ancestors=[account("census", 6.0)])
-    assert "alone would be rated strong, everything charged to the account 'census' together weak" in banner(team)
+    assert "alone would be rated strong; all releases charged to the account 'census', taken together, weak" in banner(
+        team
+    )
 
 
 def test_without_a_ledger_the_banner_is_about_this_release_alone():

@@ -51,8 +51,8 @@ class MemoryBudget:
     they stopped. The sum of their costs never exceeds it (T14; `dperm.accounting.filters.rules` has the rule of each
     kind
     of guarantee). Composing the profiles of adaptively chosen events and stopping at the limit would **not** be valid.
-    Declare each event as a whole before it runs, for example the thousand steps of a training as one event. Inside one
-    event the composition is exact.
+    Declare each event as a whole before it runs, for example the thousand steps of a training run as one event. Inside
+    one event the composition is exact.
 
     Costs are doubles, rounded up, and are added as exact fractions.
 

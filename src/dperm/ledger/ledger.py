@@ -272,9 +272,9 @@ class Ledger:
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the whole ledger, all accounts, to a new file readable by its owner only (mode 0600).
 
-        The copy contains the signing key. The copy of a file is a ledger; that of PostgreSQL is a script for psql. It
-        is consistent while others charge the ledger. Restoring an older copy returns spent budget: store an anchor
-        elsewhere.
+        The copy contains the signing key. The copy of a ledger file is itself a ledger; that of PostgreSQL is a script
+        for psql. It is consistent while others charge the ledger. Restoring an older copy makes spent budget available
+        again: store an anchor elsewhere.
 
         Raises
         ------

@@ -78,7 +78,7 @@ class SampledSums:
     failure: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the numbers and round them to the safe side."""
+        """Check the numbers and round them in the safe direction."""
         set_field = object.__setattr__
         set_field(self, "lipschitz", sensitivity_up("lipschitz", self.lipschitz))
         set_field(self, "rate", checks.between("rate", self.rate, SMALLEST_RATE, 1.0, RATE))

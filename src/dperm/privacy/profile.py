@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Privacy profile delta(epsilon), with every number rounded to the safe side."""
+"""Privacy profile delta(epsilon), with every number rounded in the safe direction."""
 
 import math
 from abc import ABC, abstractmethod

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rounding to the safe side (C0.6): every reported epsilon, delta, rho and mu is rounded up."""
+"""Rounding in the safe direction (C0.6): every reported epsilon, delta, rho and mu is rounded up."""
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context

@@ -29,7 +29,7 @@ LEARNING_RATE = 3e-3
 """Learning rate of Adam, about the movement of a coordinate in a step, independent of clipping norm, batch size and
 noise. It was chosen on small networks and synthetic data."""
 SHOWN = 20
-"""Number of losses shown in a training."""
+"""Number of losses shown in a training run."""
 CAUSES = (
     "Check dtype, shape and range of the labels against the loss: CrossEntropyLoss takes class indices of dtype int64, "
     "from 0 to the number of outputs - 1; BCEWithLogitsLoss takes floats in the shape of the outputs. Check too that "

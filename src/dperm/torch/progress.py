@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Progress:
-    """Display of a training's progress; ``advance`` counts one step."""
+    """Display of the progress of a training run; ``advance`` counts one step."""
 
     advance: Callable[[], None]
 

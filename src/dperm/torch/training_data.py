@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Records, groups and model of a training, checked before the charge."""
+"""Records, groups and model of a training run, checked before the charge."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -47,7 +47,7 @@ class DataPlan(Protocol):
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Checked inputs of a training.
+    """Checked inputs of a training run.
 
     Attributes
     ----------

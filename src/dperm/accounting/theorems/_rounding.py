@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rounding to the safe side (convention C0.6), and checks of sequences.
+"""Rounding in the safe direction (convention C0.6), and checks of sequences.
 
 A closed form of a few dozen floating-point operations without cancellation is off by a few units in the last place.
 ``up`` and ``down`` move by 2^-46 (1.4e-14 relative, 128 half-units): an allowance, not a proof. Where a formula

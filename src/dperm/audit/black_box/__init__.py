@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Black-box audit: run a training many times on two neighbouring data sets, guess the data set, and bound epsilon."""
+"""Black-box audit: repeat a training run on two neighbouring data sets, guess the data set, and bound epsilon."""
 
 from dperm.audit.black_box.additive import of_mechanism as of_mechanism
 from dperm.audit.black_box.audit import audit as audit

@@ -4,7 +4,7 @@
 
 A new process copies every object of its parent, including generators. A generator held by ``train`` (a numpy Generator,
 a random.Random, seeded bits) gives the same numbers in each process, and dependent runs invalidate the bounds. So each
-process begins with a few uncounted trainings on the same data. Two processes with equal first outputs are copies.
+process begins with a few uncounted training runs on the same data. Two processes with equal first outputs are copies.
 """
 
 import multiprocessing
@@ -29,7 +29,7 @@ from dperm.errors import DataError, ParameterError
 from dperm.noise.arrays import Floats
 
 DISTINCT, MOST, OTHERS = 6, 32, 4
-"""Numbers of first trainings: six suffice if all differ.
+"""Numbers of first training runs: six suffice if all differ.
 
 Otherwise there are 32, and at least four must differ from the most frequent one. Independent processes then look like
 copies with probability at most 2e-6.
@@ -68,8 +68,8 @@ class FirstOutputs:
             raise ParameterError(
                 argument="workers",
                 rule=(
-                    "must be 1 for this training: train repeats its random numbers in every process, and runs would "
-                    "be dependent"
+                    "must be 1 for this training run: train repeats its random numbers in every process, and runs "
+                    "would be dependent"
                 ),
                 remedy="Alternatively, create the generator inside train, without a seed.",
             )

@@ -134,7 +134,7 @@ class RepeatedTraining:
     facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
-        """Run one training for each entry of ``included``, and return one row per run."""
+        """Run the training function once for each entry of ``included``, and return one row per run."""
         size = max(1, len(included) // (CHUNKS * self.workers))
         parts = [included[start : start + size] for start in range(0, len(included), size)]
         if self.workers > 1:
@@ -174,7 +174,7 @@ def repeated(
         Number of processes. They are forked where possible; elsewhere ``train`` and the data must be picklable. Every
         process needs its own random numbers. The noise of dperm, and the global generators of random, numpy and torch,
         ensure this. A generator held by ``train`` would be copied: create it inside ``train``, without a seed, or use
-        one process. Each process begins with 6 to 38 trainings excluded from the audit, and copies are rejected. A
+        one process. Each process begins with 6 to 38 training runs excluded from the audit, and copies are rejected. A
         mixture of copied and fresh numbers is not detected.
     statistics
         Statistics to test; by default the best direction, and the lowest bits.

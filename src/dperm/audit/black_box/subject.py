@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Audit subject: a training or mechanism run with or without one record, and its claimed guarantee."""
+"""Audit subject: a training run or mechanism with or without one record, and its claimed guarantee."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -84,7 +84,7 @@ def run_trainings(trainings: Trainings, included: Truths) -> Floats | Failure:
 
 
 def _run_once(trainings: Trainings, side: bool) -> Floats | Failure:
-    """Run one training, and return the released numbers or a failure."""
+    """Run the training function once, and return the released numbers or a failure."""
     try:
         returned = trainings.train(trainings.with_record if side else trainings.without_record)
     except Exception as error:

@@ -22,7 +22,7 @@ MOST_ENTRIES = 2**23
 
 @dataclass(frozen=True)
 class ShadowModel:
-    """Copy of a model in evaluation mode, without the hooks of a training, evaluated at any parameters."""
+    """Copy of a model in evaluation mode, without the hooks of a training run, evaluated at any parameters."""
 
     model: nn.Module
     loss: PerExample

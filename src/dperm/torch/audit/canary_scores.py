@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Scores of canaries: evidence for membership in the steps of a training (white box) or in the final model."""
+"""Scores of canaries: evidence for membership in the steps of a training run (white box) or in the final model."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -79,7 +79,7 @@ def evidence(products: Products, *, rate: float, scale: float) -> Floats:
 
 
 class Watch:
-    """Observer of the canaries in a training: ``if private.step(losses): watch.see(private)``.
+    """Observer of the canaries in a training run: ``if private.step(losses): watch.see(private)``.
 
     It reads only the parameters and the noisy gradients of each step, which the guarantee of DP-SGD covers (T46), and
     never the batches.
@@ -87,7 +87,7 @@ class Watch:
     Parameters
     ----------
     plan
-        Plan of the training.
+        Plan of the training run.
     model
         The model, before it is attached.
     canaries

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Audit of one training by canaries in its data: a lower bound on the epsilon of a real DP-SGD run (A6, A7)."""
+"""Audit of one training run by canaries in its data: a lower bound on the epsilon of a real DP-SGD run (A6, A7)."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -157,12 +157,12 @@ def finding_of(
     guesses: Guesses | None = None,
     confidence: float = 0.95,
 ) -> Finding:
-    """Return the finding of a watched training: a lower bound from guesses fixed in advance.
+    """Return the finding of a watched training run: a lower bound from guesses fixed in advance.
 
     Parameters
     ----------
     plan
-        Plan of the training, with its claim.
+        Plan of the training run, with its claim.
     watch
         Watch that has seen every step; for "black_box" the model alone.
     access, guesses, confidence
@@ -182,7 +182,7 @@ def finding_of(
     right = ranked_guesses(scores, watch.canaries.coins, guesses_in=counts[0], guesses_out=counts[1])
     bound = _bound(plan, (right, sum(counts), len(scores)), confidence)
     facts = {"canaries": len(scores), "guesses": sum(counts), "access": seen.value, "steps": plan.steps}
-    subject = "a training by DP-SGD, by the canaries in its data"
+    subject = "a DP-SGD training run, by the canaries in its data"
     # the bound assumes the law claimed by the plan
     return Finding(
         subject, plan.goal, {_NAMES[seen]: bound}, confidence, facts=facts, granted=frozenset({bound.assumes})

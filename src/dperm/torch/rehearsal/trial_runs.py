@@ -16,7 +16,7 @@ Before the charge the loop also receives a batch of a single row, because such b
 record, empty samples, and the last part of a large sample.
 
 The first rehearsal precedes the charge. Later rehearsals run at secret random steps, and take at most 2 % of the rows
-and about 2 % of the CPU time of a training. Nothing of a rehearsal enters a sum.
+and about 2 % of the CPU time of a training run. Nothing of a rehearsal enters a sum.
 
 Dropout layers are off in a rehearsal. Random numbers belong to places of the batch: rows alone get the numbers of their
 places in the full batch (`random_numbers`). Each run of a comparison begins in the same states of torch's generator and
@@ -93,7 +93,7 @@ REMEDY = (
 )
 ALONE_DIFFER = f"{ACTS}their records were given without the rest of the batch."
 LEARNS_NOTHING = {
-    False: "Nothing is charged yet. Unless you stop it, this training is charged and learns nothing.",
+    False: "Nothing is charged yet. Unless you stop it, this training run is charged and learns nothing.",
     True: "This training is charged already. It learns nothing from such records.",
 }
 """Consequence of non-finite gradients, before and after the charge."""
@@ -143,7 +143,7 @@ class SecretRows(NamedTuple):
 
 @dataclass
 class Rehearsal:
-    """Rehearsals of one training: trial batches, their comparison, and the schedule of later rehearsals.
+    """Rehearsals of one training run: trial batches, their comparison, and the schedule of later rehearsals.
 
     *Guarantees.* Rehearsals release nothing: losses and gradients of trial batches are only compared, and enter no
     sum. They are tests, not proofs; `docs/torch.md` lists the mixing they detect and the mixing that remains trusted.
