@@ -195,7 +195,7 @@ def test_the_headline_uses_the_account_that_covers_the_people():
         plain = unescape(re.sub(r"<[^>]+>|\\", "", text))
         assert joint in plain and spent in plain and "spent epsilon 0.5 of 6, delta 1e-7 of 1e-6" in plain
     assert "Budget of the account &#x27;census&#x27;" in page(found) and 'id="budget-1"' in page(found)
-    limits = [name for name, _ in key_facts(found.fields) if "when charged" in name]
+    limits = [name for name, _ in key_facts(found.fields) if "when charged" in name or name.startswith("Limit of")]
     assert [re.findall("'(.*)'", name)[0] for name in limits] == ["census", "office", "team"]
     for text in (
         str(found["composition"]),
