@@ -90,7 +90,10 @@ def test_what_is_no_audit_is_refused(fitted, ends):
     bad = ("nothing", "[]", json.dumps({**good, "audits": []}), json.dumps({**good, "more": 1}))
     for text in bad:
         Path("bad.json").write_text(text)
-        assert "is not a file of dperm audit model" in ends(2, "report model.dperm -o s.md --audit bad.json").stderr
+        assert (
+            "is not a file written by dperm audit model"
+            in ends(2, "report model.dperm -o s.md --audit bad.json").stderr
+        )
     Path("bad.json").write_text(json.dumps({**good, "dperm_audit": 2}))
     assert "format 2" in ends(2, "report model.dperm -o s.md --audit bad.json").stderr
     assert "missing.json" in ends(2, "report model.dperm -o s.md --audit missing.json").stderr
@@ -257,5 +260,5 @@ def test_what_cannot_be_attacked_is_refused(refused, line, word):
 
 def test_trainings_one_by_one_say_before_how_long_they_take(dperm):
     result = dperm("audit method bolt_on --epsilon 1 --adjacency replace_one --n 50 --runs 60 --seed 1")
-    assert result.stderr.startswith("60 trainings, one at a time: about") and "are weak" in result.stderr
+    assert result.stderr.startswith("60 training runs, one at a time: about") and "are weak" in result.stderr
     assert "audit_training" in result.stderr

@@ -115,7 +115,7 @@ def test_the_entries_are_listed_with_costs_requests_and_digests(dperm, census):
     lines = dperm("ledger show census.ledger --entries").stdout.splitlines()
     first = next(place for place, line in enumerate(lines) if "released  pure(0.25)" in line)
     cost = up(census.bookings()[0].cost["epsilon"])
-    assert f"epsilon {cost}, 1 of the blocks; request fit-1; sha256:abababababab" in lines[first + 1]
+    assert f"epsilon {cost}, 1 block; request fit-1; sha256:abababababab" in lines[first + 1]
     assert "; closed by entry 3" in lines[first + 1]
     seeded = [lines[place + 1] for place, line in enumerate(lines) if "released  laplace(8)" in line]
     assert ["NOT PRIVATE (seeded)" in line for line in seeded] == [True]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm plan expect``: noise, bounds and expected accuracy from public numbers and made-up data."""
+"""``dperm plan expect``: noise, bounds and expected accuracy from public numbers and synthetic data."""
 
 import json
 import math
@@ -62,7 +62,7 @@ def test_what_was_tried_is_printed_with_its_interval_and_what_it_is_not(ends, an
     low, high = json.loads(row[row.index("[") :])
     assert low <= expected["low"] <= expected["mean"] <= expected["high"] <= high < expected["high"] + 0.002
     for words in (
-        "made-up tables",
+        "synthetic tables",
         "one-sided",
         "regularisation or number of steps",
         "taken as public",
@@ -150,7 +150,7 @@ def test_progress_is_told_to_its_end(monkeypatch, ends):
 
     @contextmanager
     def bar(doing):
-        assert "made-up data" in doing
+        assert "synthetic data" in doing
         yield shares.append
 
     monkeypatch.setattr("dperm.cli.plan.outlook.progress_bar", bar)
@@ -214,7 +214,8 @@ def test_a_delta_above_one_in_n_is_warned_of_as_in_a_fit(ends, desk, adjacency):
 
 def test_a_norm_that_nobody_declared_is_said_to_matter_for_bounds_only(ends, desk):
     line = "plan expect --n 8000 --dim 40 --epsilon 1 --no-trials"
-    assert "hardly depends on it, bounds do" in ends(0, line).stdout and "the norm 6.32" in ends(0, line).stdout
+    said = " ".join(ends(0, line).stdout.split())
+    assert "hardly affects the expected accuracy but does affect the bounds" in said and "sqrt(40) = 6.32" in said
     assert "bounds do" not in ends(0, f"{line} --feature-norm 1").stdout
     assert "bounds do" not in ends(0, "plan expect --schema schema.toml --epsilon 1 --n 80 --no-trials").stdout
 
@@ -224,4 +225,4 @@ def test_what_is_common_to_all_noise_is_said_once_and_words_are_explained(ends):
     assert said.count("drawn exactly") == 1 and "2^-" not in said and "gamma norm" not in said
     assert "objective: in the objective: Gaussian" in said and "theorems, with their proofs in docs/theory" in said
     pure = ends(0, f"{SMALL} --no-trials --delta 0").stdout
-    assert pure.count("a length that follows a gamma law") == 1
+    assert pure.count("a gamma-distributed length") == 1

@@ -75,7 +75,7 @@ def test_trials_say_from_how_many_records_on_privacy_costs_little(answered, ends
     before, after = (max(at for at in lost if at < records["n"]), min(at for at in lost if at >= records["n"]))
     assert lost[after] <= 0.03 < lost[before]
     said = ends(0, f"{LOSS} --n {2 * records['n']}").stdout
-    assert "lost to privacy" in said and "made-up tables" in said and " rows are enough, by these trials." in said
+    assert "lost to privacy" in said and "synthetic tables" in said and " rows are enough, by these trials." in said
     assert answered(f"{LOSS} --n 100")["enough"] is False
 
 

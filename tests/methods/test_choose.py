@@ -171,7 +171,7 @@ def test_the_logistic_loss_is_clipped_at_half_the_radius_unless_told_otherwise(m
     plan = choose(problem(radius=3.0), goal, method)
     assert plan.spec.clip == 1.5
     assert plan.spec.lipschitz == pytest.approx(1.5)
-    assert any("clipped at 1.5, 0.5 of the radius" in sentence for sentence in map(str, plan.why))
+    assert any("clipped to norm 1.5 (0.5 times the radius, T44)" in sentence for sentence in map(str, plan.why))
     assert choose(problem(radius=3.0, clip=3.0), goal, method).spec.clip == 3.0
     assert choose(problem(HuberHinge(0.5), radius=3.0), goal, method).spec.clip is None
 
@@ -298,7 +298,7 @@ def test_gradients_are_clipped_where_nothing_was_said_and_the_reasons_say_where(
     goal = ApproxDP(1.0, 1e-6, "replace_one")
     plan = choose(replace(REGRESSION, radius=2.0), goal)
     assert plan.spec.clip == 0.5
-    assert any("clipped at 0.5" in sentence and "Huber" in sentence for sentence in map(str, plan.why))
+    assert any("clipped to norm 0.5" in sentence and "Huber" in sentence for sentence in map(str, plan.why))
     assert choose(SEVERAL, goal).spec.clip == 0.5
     assert choose(SEVERAL, goal, "objective").spec.clip is None
     assert choose(REGRESSION, goal, "sufficient").spec.clip is None

@@ -49,7 +49,7 @@ def test_the_sentences_say_what_was_found_and_what_it_rests_on(found: Outlook) -
     assert said.startswith("With 1,500 rows, 6 columns and epsilon 1, delta 1e-06 under replace_one, expect")
     assert f"{expected.mean:.3f}" in said
     assert "one-sided" in said
-    assert "made-up" in said
+    assert "synthetic" in said
     assert "Give baseline" in said
     assert "not to the defaults" in said
 

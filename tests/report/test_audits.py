@@ -86,7 +86,7 @@ def test_the_schema_knows_the_refutation(release):
 @pytest.mark.parametrize(
     ("audits", "words"),
     [
-        ([], "none: this release has not been audited"),
+        ([], "this release has not been audited"),
         ([finding(0.5)], "1 audit, no violation found: epsilon >= 0.5 at 95 % confidence, claimed 1 (no leak: 0)"),
         ([finding(0.5), finding(0.98765)], "found: epsilon >= 0.9876 at 95 % confidence, claimed 1 (no leak: 0)"),
         ([finding(0.5), finding(2.0)], "REFUTED by 1 of 2 audits"),
@@ -103,7 +103,10 @@ def test_key_facts_always_have_a_line_for_audits(release, audits, words):
 def test_an_audit_of_a_part_of_epsilon_says_so(release):
     part = Finding("noise", PureDP(0.99, "add_remove"), {"loss": LowerBound(0.98999, 0.0, 1.0, "A8")}, 1.0)
     said = dict(key_facts(statement(release).audited([finding(0.5), part]).fields))["Audits"]
-    assert "0.9899 exactly, claimed 0.99, the part of epsilon 1 that the audited mechanism uses (no leak: 0)" in said
+    assert (
+        "0.9899 with certainty, claimed 0.99, the part of epsilon 1 that the audited mechanism uses (no leak: 0)"
+        in said
+    )
 
 
 def test_lower_bounds_are_rounded_down_and_what_they_assume_is_said(release):
@@ -123,7 +126,7 @@ def test_the_verdict_comes_first_and_an_infinite_bound_is_called_so():
     (shown,) = audits_for_display([audit])
     ((sentence, bounds),) = shown.items()
     assert sentence.startswith("A <mechanism>. No violation found: epsilon >= 0.9876 at 95 % confidence, claimed 1")
-    assert bounds["atom"].startswith("epsilon infinite (no leak: 0) at delta 1e-5, exactly")
+    assert bounds["atom"].startswith("epsilon infinite (no leak: 0) at delta 1e-5, with certainty")
 
 
 def test_a_finding_is_a_sentence_and_its_bounds_without_an_empty_bullet(release):

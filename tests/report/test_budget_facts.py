@@ -66,10 +66,10 @@ def test_what_is_not_known_is_taken_for_the_worst():
 @pytest.mark.parametrize("changes", [{}, RAISED], ids=["not changed", "changed before"])
 def test_a_receipt_knows_the_limit_of_its_own_time_and_says_so(changes):
     found = booked(**changes)
-    fact = dict(key_facts(found.fields))["Limit of account 'census' when charged"]
+    fact = dict(key_facts(found.fields))["Limit of account 'census'"]
     for text in (found["composition"], found["tuning"]["known"], " ".join(guarantee_sentences(found.fields)), fact):
-        assert "when this release was charged (entry 7)" in text and LATER in text
-    assert "charged to it together, until it is raised" in found["composition"]
+        assert "when this release was charged (completed in entry 7)" in text and LATER in text
+    assert "all charges to the account together, until it is raised" in found["composition"]
     for text in (page(found), found.to_markdown()):
         assert "Limit of all releases" not in text
 
@@ -77,8 +77,11 @@ def test_a_receipt_knows_the_limit_of_its_own_time_and_says_so(changes):
 def test_the_limit_of_a_budget_in_memory_is_not_changed_later():
     memory = {name: RECEIPT[name] for name in ("ledger", "seq", "limit", "capacity", "spent")}
     found = of_record(record(ledger=memory))
-    assert "Limit of budget of this process when charged" in dict(key_facts(found.fields))
-    assert "when this release was charged (entry 7)" in found["composition"] and LATER not in found.to_markdown()
+    assert "Limit of budget of this process" in dict(key_facts(found.fields))
+    assert (
+        "when this release was charged (completed in entry 7)" in found["composition"]
+        and LATER not in found.to_markdown()
+    )
 
 
 @pytest.mark.parametrize("names", [tuple(RECEIPT), ("seq", "limit", "capacity", "spent")], ids=["ledger", "memory"])
@@ -94,7 +97,7 @@ def test_on_the_page_of_a_seeded_run_the_limit_is_about_the_others(names):
 
 def test_the_name_of_an_account_is_no_markup():
     text = booked(account="<b>*x*").to_markdown()
-    assert r"- Limit of account '\<b\>\*x\*' when charged:" in text
+    assert r"- Limit of account '\<b\>\*x\*':" in text
 
 
 def test_what_somebody_wrote_as_a_reason_is_escaped():

@@ -118,7 +118,9 @@ def test_a_statement_that_is_not_rated_says_the_level_in_words(epsilon, level):
     assert all(said in text for text in (f"{banner(found)[: len(said) - 1]}.", found.to_markdown(), str(found)))
     assert banner(found).startswith(said[:-1]) and '<div class="status not-rated">' in page(found)
     team = booked(**account("team", 0.2, "census"), ancestors=[account("census", 6.0)])
-    assert "alone would be rated strong, everything charged to the account 'census' together weak" in banner(team)
+    assert "alone would be rated strong; all releases charged to the account 'census', taken together, weak" in banner(
+        team
+    )
 
 
 def test_without_a_ledger_the_banner_is_about_this_release_alone():
@@ -193,7 +195,7 @@ def test_the_headline_uses_the_account_that_covers_the_people():
         plain = unescape(re.sub(r"<[^>]+>|\\", "", text))
         assert joint in plain and spent in plain and "spent epsilon 0.5 of 6, delta 1e-7 of 1e-6" in plain
     assert "Budget of the account &#x27;census&#x27;" in page(found) and 'id="budget-1"' in page(found)
-    limits = [name for name, _ in key_facts(found.fields) if "when charged" in name]
+    limits = [name for name, _ in key_facts(found.fields) if "when charged" in name or name.startswith("Limit of")]
     assert [re.findall("'(.*)'", name)[0] for name in limits] == ["census", "office", "team"]
     for text in (
         str(found["composition"]),

@@ -121,7 +121,7 @@ def test_what_is_not_private_shouts(kind):
     assert '<p class="word">NOT PRIVATE</p>' in text and NO_GUARANTEE in text
     assert 'class="status bad"' in text and "What is covered</h2>" not in text
     assert 'id="profile"' not in text and 'id="trade-off"' not in text
-    assert "none: NOT PRIVATE" in seen.words
+    assert "none (NOT PRIVATE)" in seen.words
 
 
 def test_jargon_is_behind_folds():

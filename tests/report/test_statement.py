@@ -146,7 +146,7 @@ def test_only_a_release_has_a_statement_and_messages_are_short(release):
 def test_text_has_a_line_for_every_item_and_indents_what_is_nested(release):
     given = {"links": ["one link", {"a": 1, "b": {"c": ["x", "y"]}}, [0, 1]], "utility": {}, "product": ["T1", "T2"]}
     text = str(statement(release, fields=given)).splitlines()
-    assert text[0] == "Privacy: PRIVATE, as far as is stated below."
+    assert text[0] == "Privacy: PRIVATE, within the limits stated below."
     assert text[1].startswith("Protection: Not rated: required fields are missing. The release alone would be rated ")
     start = text.index("Links:")
     expected = ["  - one link", "  - a: 1", "    b:", "      c: x, y", "  - 0, 1"]

@@ -73,7 +73,7 @@ def test_the_ledger_fills_what_only_it_can_know():
     tuning = found["tuning"]["known"]
     assert "3 so far" in tuning and "epsilon = 3, delta = 1e-5 (replace_one)" in tuning
     assert "Burned charges: 1, open charges: 2. All of them count as spent." in found["retries"]
-    assert "'census'" in found["composition"] and "everything charged to it together" in found["composition"]
+    assert "'census'" in found["composition"] and "all charges to the account together" in found["composition"]
 
 
 @pytest.mark.parametrize("name", ["composition", "tuning"])

@@ -21,8 +21,8 @@ def said(found: Statement) -> str:
 
 def test_with_a_ledger_the_limit_of_all_releases_is_said():
     together = "For everything charged to the account 'census' (3 releases so far), the limit was "
-    limit = "(epsilon, delta)-DP with epsilon = 3, delta = 1e-5 (replace_one) when this release was charged (entry 7)"
-    assert f"{together}{limit}. {LATER}" in said(booked())
+    limit = "(epsilon, delta)-DP with epsilon = 3, delta = 1e-5 (replace_one) when this release was charged"
+    assert f"{together}{limit} (completed in entry 7). {LATER}" in said(booked())
     assert "(1 release so far)" in said(booked(releases=1))
     assert "NOT PRIVATE" in said(booked(seeded=1))
     budget = MemoryBudget(PureDP(2.0, "add_remove"))
@@ -41,10 +41,10 @@ def test_without_a_ledger_other_releases_are_not_covered():
 @pytest.mark.parametrize(
     ("goal", "words"),
     [
-        (PureDP(1.0, "add_remove"), "k records of one person are protected with k times this epsilon."),
+        (PureDP(1.0, "add_remove"), "a person with k records is protected only at k times this epsilon."),
         (ApproxDP(1.0, 1e-6, "add_remove"), "k times this epsilon, and delta becomes more than k times as large."),
-        (ZCDP(0.5, "add_remove"), "with k squared times this rho."),
-        (GDP(1.0, "add_remove"), "with k times this mu."),
+        (ZCDP(0.5, "add_remove"), "at k squared times this rho."),
+        (GDP(1.0, "add_remove"), "at k times this mu."),
     ],
     ids=["pure", "approximate", "zcdp", "gdp"],
 )
@@ -75,7 +75,7 @@ def test_numbers_follow_from_the_curve_and_that_is_said():
 @pytest.mark.parametrize(
     ("pure", "words"),
     [
-        (1.0, "It also holds with delta = 0"),
+        (1.0, "The guarantee also holds with delta = 0"),
         (1.2345678, "With delta = 0, without this remainder, epsilon = 1.23457 holds"),
     ],
     ids=["same", "more"],

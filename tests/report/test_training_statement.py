@@ -58,7 +58,7 @@ def test_a_group_is_the_unit_wherever_it_is_named(adjacency, change, neighbours,
 def test_a_person_in_several_groups_has_less_protection():
     found = statement(released(**GROUPS))
     first = exclusions(found.fields)[0]
-    assert first.startswith("A person in several groups has less protection: k groups of one person are protected with")
+    assert first.startswith("A person in several groups has less protection: a person in k groups is protected only")
     stated = found.filled({"contribution_bound": "keys are persons"})
     assert exclusions(stated.fields)[0] == STATED_RECORDS.format("in several groups", "group") + '"keys are persons".'
 
@@ -100,10 +100,10 @@ def test_explanations_of_releases_and_records_know_the_unit():
 @pytest.mark.parametrize(
     ("public", "title"),
     [
-        ({}, "Release: DP-SGD of a PyTorch model"),
-        ({"method": "dp-svrg"}, "Release: DP-SVRG of a PyTorch model"),
-        ({"model": "Sequential"}, "Model: Sequential (PyTorch)"),
-        ({"model": "Sequential", "estimator": "PrivateTorchClassifier"}, "Model: Torch Classifier"),
+        ({}, "DP-SGD of a PyTorch model (release)"),
+        ({"method": "dp-svrg"}, "DP-SVRG of a PyTorch model (release)"),
+        ({"model": "Sequential"}, "Sequential (PyTorch model)"),
+        ({"model": "Sequential", "estimator": "PrivateTorchClassifier"}, "Torch Classifier (model)"),
     ],
     ids=["sgd", "svrg", "model", "classifier"],
 )

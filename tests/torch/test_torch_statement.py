@@ -61,7 +61,7 @@ def test_variance_reduction_is_named_with_its_model():
     plan = DPSVRG(0.1, 1.0, batch_size=15, steps=4, snapshots=2).plan(ROWS, 2.0, 1e-5)
     found = statement(plan.run(model, optimizer, data(), nn.CrossEntropyLoss(), progress=False))
     assert found["mechanism"]["name"] == "DP-SVRG of a PyTorch model"
-    assert title_of(found.fields) == "Model: Linear (PyTorch)"
+    assert title_of(found.fields) == "Linear (PyTorch model)"
     assert found["public_quantities"]["trained_parameters"] == 6
     assert "Poisson sampling at rate 0.25" in found["sampling"]["run"]
 
@@ -79,7 +79,7 @@ def test_a_classifier_writes_its_statement(tmp_path):
     model.fit(x.numpy(), y.numpy())
     model.write_statement(tmp_path / "statement.json", fields={"curator": "The clinic"})
     found = Statement.from_json((tmp_path / "statement.json").read_text(encoding="utf-8"))
-    assert found["curator"] == "The clinic" and title_of(found.fields) == "Model: Torch Classifier"
+    assert found["curator"] == "The clinic" and title_of(found.fields) == "Torch Classifier (model)"
     assert found["mechanism"]["name"] == "DP-SGD of a PyTorch model"
     assert found["public_quantities"]["classes"] == [0, 1]
     assert "bounds" not in json.dumps(found["preprocessing"])

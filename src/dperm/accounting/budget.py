@@ -246,7 +246,7 @@ def superseded(request_id: object) -> SupersededError:
     return SupersededError(
         f"the run with request id {request_id!r} was superseded: another run resumed from a checkpoint of it, or from "
         f"a copy of one, and took over its charge. This run draws no more noise and releases nothing. Go on with the "
-        f"run that resumed last, or begin another training, which is charged anew."
+        f"run that resumed last, or begin another training run, which is charged anew."
     )
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""`calibrate`: find the parameter of a family of events meeting a privacy target, rounded to the safe side."""
+"""`calibrate`: find the parameter of a family of events meeting a privacy target, rounded in the safe direction."""
 
 import math
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.profile import PrivacyProfile
 
 Family = Callable[[float], Event]
-PUSHES = (0.0, 0.1, 0.4, 0.8)  # moves to the safe side that are tried, in units of the relative accuracy
+PUSHES = (0.0, 0.1, 0.4, 0.8)  # tried moves in the safe direction, in units of the relative accuracy
 LAST_PUSHES = (2.0, 10.0, 100.0, 1e3, 1e4)  # where the brackets are wider than that
 FAR = 30.0  # stands for log(epsilon / target) where epsilon is 0 or infinite
 
@@ -29,7 +29,7 @@ def calibrate(
     bounds: tuple[float, float] = (1e-2, 1e8),
     relative: float = 1e-6,
 ) -> float:
-    """Return the parameter at which ``family`` meets (epsilon, delta)-DP, rounded to the safe side.
+    """Return the parameter at which ``family`` meets (epsilon, delta)-DP, rounded in the safe direction.
 
     Parameters
     ----------

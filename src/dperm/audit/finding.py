@@ -160,7 +160,7 @@ class Finding:
         Its code is "audit.violation" or "audit.no-violation". ``str(finding)`` is its sentence: "No violation found:
         epsilon >= x ..." or "VIOLATION: claimed epsilon a, measured >= b ...".
         """
-        level = "exactly" if self.confidence == 1 else "at {confidence_percent:g} % confidence"
+        level = "with certainty" if self.confidence == 1 else "at {confidence_percent:g} % confidence"
         at = " at delta {delta:g}" if self.bound.delta > 0 else ""
         how = "({statistic}" + self._condition + ")"
         claimed = self._claims[self.bound.delta]
@@ -189,6 +189,10 @@ class Finding:
     def explanations(self) -> tuple[Fact, ...]:
         """Reading of the bounds: relative to the claim, and the division of the error probability if it is divided."""
         return (self._reading, self._shared_error) if self._divides_error else (self._reading,)
+
+    def matches_result(self, text: object) -> bool:
+        """Whether a stored verdict belongs to this finding; up to version 0.9.0, a certain bound held "exactly"."""
+        return text in (str(self), str(self).replace(" with certainty", " exactly", 1))
 
     def matches_explanation(self, text: object) -> bool:
         """Whether a stored explanation belongs to this finding.

@@ -42,7 +42,7 @@ def pure_from_guesses(correct: int, guesses: int, *, confidence: float = 0.95) -
     alpha = alpha_of(confidence)
     correct, guesses = checked_guess_counts(correct, guesses)
     epsilon = log_ratio(_right(correct, guesses, alpha), _wrong(correct, guesses, alpha))
-    return LowerBound(epsilon, 0.0, confidence, "one binomial of guesses, pure DP (A4)")
+    return LowerBound(epsilon, 0.0, confidence, "binomial test on the guesses, pure DP (A4)")
 
 
 def approximate_from_guesses(correct: int, guesses: int, *, delta: float, confidence: float = 0.95) -> LowerBound:
@@ -72,7 +72,7 @@ def approximate_from_guesses(correct: int, guesses: int, *, delta: float, confid
     delta, alpha = checks.small_delta("delta", delta), alpha_of(confidence)
     correct, guesses = checked_guess_counts(correct, guesses)
     epsilon = log_ratio(_right(correct, guesses, alpha) - delta, _wrong(correct, guesses, alpha))
-    return LowerBound(epsilon, delta, confidence, "one binomial of guesses in every run (A4)")
+    return LowerBound(epsilon, delta, confidence, "binomial test on the guesses, one in every run (A4)")
 
 
 def gaussian_from_guesses(correct: int, guesses: int, *, delta: float, confidence: float = 0.95) -> LowerBound:
@@ -100,7 +100,7 @@ def gaussian_from_guesses(correct: int, guesses: int, *, delta: float, confidenc
     """
     delta = gaussian_delta(delta)
     mu = gaussian_mu_from_guesses(correct, guesses, confidence=confidence)
-    method = "mu-GDP from one binomial of guesses in every run (A4)"
+    method = "mu-GDP from a binomial test on the guesses, one in every run (A4)"
     return gaussian_bound(mu, delta=delta, confidence=confidence, method=method)
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 HELP = f"""Compute the epsilon at each --delta, or the delta at each --epsilon, of EVENTs in sequence.
 
-Both ends of a bracket are certified for the dominating pair that is evaluated. The upper end bounds the mechanism and
-is the claim. All digits are rounded to the safe side.
+Each result is an interval whose ends are both certified for the dominating pair. The upper end bounds the mechanism and
+is the claim. All digits are rounded in the safe direction.
 
 {EVENTS_HELP}
 \b

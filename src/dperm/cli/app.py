@@ -29,25 +29,25 @@ Exit codes (the message is on stderr):
   130  interrupted; the amount charged is printed
 """
 
+_ACCOUNT = "Compute the epsilon of events at a given delta, or the delta at a given epsilon."
+
 # Plain help and plain errors: they keep the line breaks of the examples, in every version of typer, and start faster.
 app = typer.Typer(name="dperm", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command(help=fit.HELP, short_help="Fit a private model to a file of data.")(fit.fit)
-app.command(help=predict.HELP, short_help="Predict the records of a file with a model.")(predict.predict)
-app.add_typer(plan.app, name="plan", short_help="Plan a fit: its cost, expected accuracy, and records; no data.")
+app.command(help=predict.HELP, short_help="Predict the target of each record with a model.")(predict.predict)
+app.add_typer(plan.app, name="plan", short_help="Plan a fit without data: cost, expected accuracy, records needed.")
 app.command(help=report.HELP, short_help="Write the privacy statement of a model.")(report.report)
 app.add_typer(schema.app, name="schema", short_help="Draft and check the public schema of a table.")
 app.add_typer(ledger.app, name="ledger", short_help="Open, show, verify and approve privacy budgets.")
 app.add_typer(audit.app, name="audit", short_help="Attack models and methods to test their claims.")
-app.command(help=account.HELP, short_help="Compute epsilon at a delta, or delta at an epsilon, of events.")(
-    account.account
-)
+app.command(help=account.HELP, short_help=_ACCOUNT)(account.account)
 app.command(help=calibrate.HELP, short_help="Find the noise, rate or number of steps for a target.")(
     calibrate.calibrate
 )
 app.command(help=explain.HELP, short_help="Bound the success of an attacker against a guarantee or events.")(
     explain.explain
 )
-app.command(help=reproduce.HELP, short_help="Run the claims and figures of the lectures, with plots.")(
+app.command(help=reproduce.HELP, short_help="Check the claims of the lectures and redraw their figures.")(
     reproduce.reproduce
 )
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 HELP = f"""Find the value of ? at which EVENTs in sequence are (epsilon, delta)-DP: the least noise, or the most steps.
 
 Write ? for one number of the events: a noise multiplier, a rate, a count, or the epsilon or delta of a declared
-guarantee. Several ? are the same number. The value is rounded to the safe side, and the epsilon beside it is certified
-at the value shown.
+guarantee. Every ? stands for the same number. The value is rounded in the safe direction, and the epsilon beside it is
+certified at the value shown.
 
 {EVENTS_HELP}
 \b

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HELP = f"""Bound the success of an attacker who knows all other records, against a guarantee or EVENTs in sequence.
 
 Give one of: --epsilon with --delta, --mu (Gaussian DP), --rho (zero-concentrated DP), or events. All numbers are upper
-bounds, rounded up. Events give tighter bounds than their (epsilon, delta), which stands for the worst mechanism.
+bounds, rounded up. Events give tighter bounds than their (epsilon, delta), which must allow for the worst mechanism.
 
 {EVENTS_HELP}
 \b

@@ -30,8 +30,8 @@ Bounds, categories and classes are declared in a schema without looking at the d
 fill in. Only the model is computed from the data.
 
 Steps: check options and schema, and plan; check the budget; allocate disk space for the model; read the data and
-enforce their bounds; charge the budget; learn, book and write the model. Failures before the charge cost nothing.
-Failures after the charge are not refunded; the message states the amount charged.
+enforce their bounds; charge the budget; train the model, record it in the ledger, and write it to a file. Failures
+before the charge cost nothing. Failures after the charge are not refunded; the message states the amount charged.
 
 \b
 Examples:

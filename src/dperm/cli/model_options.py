@@ -23,7 +23,7 @@ Delta = Annotated[
     number(
         "--delta",
         "Probability delta of the guarantee; 0 for a pure one.",
-        show_default="the share of a release in the ledger, or 1e-6",
+        show_default="each release's share of the account's delta, or 1e-6",
     ),
 ]
 Relation = Annotated[

@@ -56,8 +56,8 @@ Events:
   poisson(EVENT, rate)              without_replacement(EVENT, rate)
   perturbed_objective(noise_multiplier, curvature, monotone=true)
   perturbed_softmax(noise_multiplier, curvature, classes)
-  EVENT * 1000 repeats              EVENT + EVENT composes, as several EVENTs do
-  rate=256/60000: a number may be a quotient of two
+  EVENT * 1000 repeats              EVENT + EVENT composes; so does listing several EVENTs
+  numbers may be fractions: rate=256/60000
 
 The noise multiplier is the standard deviation of the noise (laplace: its scale) divided by the sensitivity to one
 record added or removed. pure and approximate hold under --adjacency unless written as pure(0.1, adjacency=add_remove).

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Printing of numbers, tables, facts and JSON. Numbers are rounded to the safe side, and tables never cut them off."""
+"""Printing of numbers, tables, facts and JSON.
+
+Numbers are rounded in the safe direction, and tables never cut them off.
+"""
 
 import json
 import math

@@ -17,7 +17,7 @@ from dperm.errors import ParameterError
 if TYPE_CHECKING:
     from dperm.data.schema import Schema
 
-HELP = """Predict each record of DATA with MODEL, in the order of the records.
+HELP = """Predict the target of each record in DATA with MODEL; output keeps the order of the records.
 
 Predictions are printed as CSV; -o writes them to a CSV, Parquet or Arrow file, depending on its suffix.
 

@@ -61,7 +61,10 @@ def report(
     audit: Annotated[
         list[Path] | None,
         typer.Option(
-            "--audit", metavar="FILE", show_default=False, help="File of dperm audit model --out; may be repeated."
+            "--audit",
+            metavar="FILE",
+            show_default=False,
+            help="File written by dperm audit model --out; may be repeated.",
         ),
     ] = None,
     force: Force = False,

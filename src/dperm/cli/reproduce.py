@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
     Result = tuple[Lesson, Outcome]
 
-HELP = """Run the claims and figures of the lectures as lessons: a table, its result, and with --folder a plot of each.
+HELP = """Check the claims of the lectures and redraw their figures.
 
 Without a NAME the lessons are listed. The author of a lecture selects all its lessons, and "all" selects every lesson
-(a minute or two). Each lesson states a claim of a lecture, corrects it where it is wrong, and checks it numerically;
-the exit code is 5 if a check fails. Data are made up and noise is simulated from a seed: reproducible, and NOT PRIVATE.
+(a minute or two). Each lesson states a claim of a lecture, corrects it where it is wrong, and checks it numerically. It
+prints a table and its result, and --folder also writes a plot. The exit code is 5 if a check fails. Data are synthetic
+and noise is simulated from a seed: reproducible, and NOT PRIVATE.
 
 \b
 Examples:
@@ -50,7 +51,7 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer settings and repetitions: a second or two.")] = False,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="S", help="Seed of the made-up data and the simulated noise.")
+        int, typer.Option("--seed", metavar="S", help="Seed of the synthetic data and the simulated noise.")
     ] = 0,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     json: AsJson = False,

@@ -266,7 +266,7 @@ def _require_open(books: Books, place: EntryReference) -> None:
     if closed is not None:
         raise BudgetError(
             f"request id {line.request_id!r} is {CLOSED[closed.kind].value}: noise is drawn under an open reservation "
-            f"only. Charge another training under a new {arg('request_id')}."
+            f"only. Charge another training run under a new {arg('request_id')}."
         )
 
 

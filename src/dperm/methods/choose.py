@@ -141,12 +141,12 @@ def _on_clipping(before: ProblemSpec, after: ProblemSpec) -> tuple[Fact, ...]:
     if after.clip is None or after.clip == before.clip:
         return ()
     effects = {
-        LabelKind.NUMBER: "larger residuals have no larger gradient, as in Huber's loss.",
+        LabelKind.NUMBER: "beyond that, larger residuals do not give larger gradients, as in Huber's loss.",
         LabelKind.SIGN: "this halves the noise, but makes predicted probabilities overconfident. Set {@clip:1.0} for "
         "calibrated probabilities.",
     }
     effect = effects.get(after.loss.labels, "this reduces the noise.")
-    template = f"Gradients are clipped at {{clip:.3g}}, {{share:.2g}} of the radius (T44): {effect}"
+    template = f"Gradients are clipped to norm {{clip:.3g}} ({{share:.2g}} times the radius, T44): {effect}"
     return (Fact("clip.default", template, {"clip": after.clip, "share": after.clip / after.radius}),)
 
 
@@ -257,7 +257,9 @@ def _on_objective(spec: ProblemSpec, goal: AnyGuarantee) -> Fact:
         return _chosen("objective", cause, scores=spec.outputs)
     undeclared = spec.regularization is None and spec.n is None
     rule = " {@n} was not declared, so the choice of Lambda does not use it." if undeclared else ""
-    cause = f"the loss is a smooth function of one score, so noise in the objective moves the coefficients least.{rule}"
+    cause = (
+        f"the loss is a smooth function of one score, so noise in the objective disturbs the coefficients least.{rule}"
+    )
     return _chosen("objective", cause)
 
 

@@ -98,8 +98,8 @@ class GradientPerturbation:
         why = Fact(
             "noise.gradient",
             "{steps} steps of {step_size:.3g} with momentum {momentum:g}, the last {averaged} averaged. Each step adds "
-            "noise of standard deviation {deviation:.3g} to the mean gradient, for gradients of at most {gradient:.3g} "
-            "and {@n:{n}}.",
+            "noise of standard deviation {deviation:.3g} to the mean gradient, calibrated to per-record gradients of "
+            "norm at most {gradient:.3g} and {@n:{n}}.",
             {
                 "steps": descent.steps,
                 "step_size": descent.step_size,

@@ -328,8 +328,9 @@ def noise_reason(spec: ProblemSpec, found: Perturbation) -> Fact:
     charged = "costs {determinant:.3g} of epsilon" if found.determinant else "costs nothing"
     return Fact(
         "noise.objective",
-        "Noise of standard deviation {deviation:.3g} ({law}) is added to the gradient of the objective, for gradients "
-        f"of at most {{gradient:.3g}}. The determinant {charged} at Lambda = {{strength:.3g}} (T37).",
+        "Noise of standard deviation {deviation:.3g} ({law}) is added to the gradient of the objective, calibrated to "
+        f"per-record gradients of norm at most {{gradient:.3g}}. The determinant {charged} at Lambda = "
+        "{strength:.3g} (T37).",
         {
             "deviation": found.term.deviation,
             "law": found.term.name,

@@ -117,9 +117,9 @@ class PosteriorSampling:
         reasons.append(
             Fact(
                 "noise.posterior",
-                "The posterior is tempered to tau = {temperature:.3g} ({theorem}), for gradients of at most "
-                "{gradient:.3g} and Lambda = {strength:.3g}. At most {trials} proposals are tried; at worst, one in "
-                "{proposals:.3g} is accepted. " + TIME,
+                "The posterior is tempered to tau = {temperature:.3g} ({theorem}), calibrated to per-record gradients "
+                "of norm at most {gradient:.3g} and Lambda = {strength:.3g}. At most {trials} proposals are tried; at "
+                "worst, one in {proposals:.3g} is accepted. " + TIME,
                 {
                     "temperature": sampler.temperature,
                     "theorem": self.theorem,

@@ -106,8 +106,8 @@ class SampledGradient:
         why = Fact(
             "noise.sgd",
             "{steps} steps, each on a Poisson sample of {expected:.6g} of {@n:{n}} records on average, the last "
-            "{averaged} averaged. Each step adds noise of standard deviation {deviation:.3g} to the mean gradient, for "
-            "gradients of at most {gradient:.3g}.",
+            "{averaged} averaged. Each step adds noise of standard deviation {deviation:.3g} to the mean gradient, "
+            "calibrated to per-record gradients of norm at most {gradient:.3g}.",
             {
                 "steps": sampling.steps,
                 "expected": expected,

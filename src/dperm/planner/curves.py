@@ -65,7 +65,7 @@ def curves(
 ) -> Curves:
     """Return the expected accuracy over the number of rows and over epsilon.
 
-    The classes are equally difficult everywhere: a declared baseline belongs to ``shape.n`` rows.
+    The difficulty of the task is the same at every point; a declared baseline refers to ``shape.n`` rows.
 
     Parameters
     ----------
@@ -137,5 +137,5 @@ def _picture(request: str, label: str, points: tuple[AccuracyPoint, ...]) -> Pic
     )
     plain = Curve("expected, without privacy", x, tuple(one.without_privacy for one in each))
     guess = Curve("guessing the larger class", x, tuple(one.majority for one in each), kind="published")
-    title = f"Accuracy on made-up data: {request}"
+    title = f"Accuracy on synthetic data: {request}"
     return Picture(title, label, "accuracy", (private, plain, guess), x_log=True, bands=BANDS)

@@ -35,7 +35,7 @@ ONE_SIDED = Fact(
 )
 MADE_UP = Fact(
     "outlook.made_up",
-    "Expected accuracies come from trials on made-up tables: no data were read, and the noise of the trials is not "
+    "Expected accuracies come from trials on synthetic tables: no data were read, and the noise of the trials is not "
     "private.",
 )
 
@@ -303,7 +303,7 @@ def _ranking_facts(rows: list[MethodOutlook]) -> list[Fact]:
             Fact(
                 "outlook.better_method",
                 '{@method:"{method}"} is expected to be better by about {gain:.2g} here than the choice of "auto". '
-                "This is an expectation from trials on made-up tables, not a proof.",
+                "This is an expectation from trials on synthetic tables, not a proof.",
                 {"method": named[0], "gain": chosen.loss - first.loss},
             )
         )
@@ -320,7 +320,7 @@ def _largest_loss(expected: ExpectedAccuracy) -> float:
 
 def _signal_fact(shape: Shape) -> Fact:
     if shape.baseline is not None:
-        template = "The made-up classes are as easy as the declared baseline of {baseline:g} says."
+        template = "The synthetic classes are as easy as the declared baseline of {baseline:g} says."
         return Fact("outlook.declared_baseline", template, {"baseline": shape.baseline})
     return Fact(
         "outlook.assumed_signal",
@@ -336,7 +336,7 @@ def _bound_fact(found: Outlook) -> Fact:
         return Fact("outlook.no_bound", "There is no proved bound for these methods.")
     best = min(bounds, key=lambda bound: bound.bound)
     values = {"method": best.method, "bound": best.bound, "norm": found.reference_norm}
-    relative = "above the best coefficients of norm {norm:g}"
+    relative = "relative to the best coefficients of norm {norm:g}"
     if best.says_nothing:
         return Fact(
             "outlook.vacuous_bound",

@@ -154,7 +154,7 @@ class RecordsByTrial:
         return Fact(
             "records.by_trial",
             f"{number} with {{columns}} are needed for {{guarantee}} to cost at most {{loss:g}} of accuracy, by trials "
-            f"on made-up tables.",
+            f"on synthetic tables.",
             {
                 "n": MOST_ROWS if self.n is None else self.n,
                 "columns": describe_columns(self.shape),

@@ -258,6 +258,6 @@ def _out_of_reach(shape: Shape, reached: float) -> ParameterError:
         argument="baseline",
         rule=f"must be within reach of {shape.n:,} rows with {shape.dim:,} columns",
         got=f"{shape.baseline:g}",
-        remedy=f"On made-up data of that size, a model without privacy reaches about {reached:.3f}. Give a smaller "
+        remedy=f"On synthetic data of that size, a model without privacy reaches about {reached:.3f}. Give a smaller "
         "baseline, more rows or fewer columns.",
     )

@@ -121,7 +121,7 @@ def summarize_audits(audits: object, promised: object = None) -> str:
     """
     found = listed(audits)
     if not found:
-        return "none: this release has not been audited" if audits == names.NONE else str(audits)
+        return "this release has not been audited" if audits == names.NONE else str(audits)
     count = count_of(len(found), "audit")
     if is_refuted(audits):
         return f"REFUTED by {sum(map(refutes, found))} of {count}"
@@ -161,7 +161,7 @@ def _partial_claim(audit: Mapping[str, Any], promised: object) -> str:
 
 
 def _format_size(epsilon: float, confidence: float, delta: float, claimed: float) -> str:
-    level = "exactly" if confidence == 1 else f"at {_confidence(confidence)} confidence"
+    level = "with certainty" if confidence == 1 else f"at {_confidence(confidence)} confidence"
     at = f" at delta {format_down(delta)}" if delta else ""
     claim = "" if math.isinf(claimed) else f", claimed {format_up(claimed, 4)}"
     return f"{format_down(epsilon, 4)}{at} {level}{claim}"
@@ -213,7 +213,7 @@ def _bound_line(bound: object, audit: Mapping[str, object]) -> object:
     size = INFINITE if epsilon is None else f"at least {_rounded_down(epsilon)}"
     claimed = claimed_epsilon(bound, audit)
     baseline = f"({'' if claimed is None else f'claimed: at most {format_up(claimed, 4)}, '}no leak: 0)"
-    level = "exactly" if confidence == 1 else f"with {_confidence(confidence)} confidence"
+    level = "with certainty" if confidence == 1 else f"with {_confidence(confidence)} confidence"
     assumes = f"; assumes that {bound['assumes']}" if bound.get("assumes") else ""
     return f"epsilon {size} {baseline} at delta {_rounded_down(delta)}, {level}: {bound.get('method', '')}{assumes}"
 

@@ -29,7 +29,7 @@ from dperm.report.field_values import as_mapping
 Receipt = Mapping[str, Any]
 
 ANCESTORS = "ancestors"
-NO_COMPOSITION = "one release. Post-processing costs nothing; further releases add up."
+NO_COMPOSITION = "one release. Post-processing costs nothing; the costs of further releases add up."
 NO_REFUNDS = "Runs that fail after their charge are not refunded."
 OUTSIDE = "Runs that were not charged to this budget are not included."
 ALONE = "Other releases from the same data are not covered by this guarantee."
@@ -169,9 +169,12 @@ def format_spending(receipt: Receipt) -> str:
 
 
 def time_of_charge(receipt: Receipt) -> str:
-    """Return the time of validity of the receipt, such as "when this release was charged (entry 7)"."""
+    """Return the time of validity of the receipt, such as "when this release was charged (completed in entry 7)".
+
+    A receipt has the number of the entry that completed the release; the reservation is an earlier entry.
+    """
     entry = receipt.get("seq")
-    return "when this release was charged" if entry is None else f"when this release was charged (entry {entry})"
+    return f"when this release was charged{f' (completed in entry {entry})' if entry is not None else ''}"
 
 
 def later_changes(receipt: Receipt) -> str:
@@ -281,12 +284,13 @@ def _ordered(receipt: Receipt) -> dict[str, object]:
 
 def _composition(receipt: Receipt, seeded: bool) -> str:
     limit, until = format_limit(receipt.get("limit", {})), ", until it is raised" if later_changes(receipt) else ""
+    kind = "account" if receipt.get("account") else "budget"
     return join_sentences(
         (
             *describe_ancestors(receipt),
-            f"The limit of {account_name(receipt)} {time_of_charge(receipt)} was {limit}. It bounds everything charged "
-            f"to it together{until}. Releases may be chosen adaptively, based on earlier releases but not on the data "
-            f"themselves.",
+            f"The limit of {account_name(receipt)} {time_of_charge(receipt)} was {limit}. This limit bounds all "
+            f"charges to the {kind} together{until}. Releases may be chosen adaptively, based on earlier releases but "
+            f"not on the data themselves.",
             later_changes(receipt),
             "Post-processing costs nothing.",
             _composition_rule(receipt),
@@ -299,7 +303,7 @@ def _composition(receipt: Receipt, seeded: bool) -> str:
 
 def _composition_rule(receipt: Receipt) -> str:
     rule, blocks = receipt.get("composition"), receipt.get("blocks")
-    shares = f"Its delta is divided among at most {format_number(blocks)} releases." if blocks else ""
+    shares = f"The limit's delta is divided among at most {format_number(blocks)} releases." if blocks else ""
     return join_sentences((f"Composition rule: {rule}." if rule else "", shares))
 
 

@@ -27,7 +27,7 @@ _DATA_SETS = {
     "replace_one": "D and D' have the same number of {0}s and differ in one of them.",
     "add_remove": "D' is D with one {0} added or removed.",
 }
-_SEVERAL = {RECORD: "with several records", GROUP: "in several groups"}
+_SEVERAL = {RECORD: "with {} records", GROUP: "in {} groups"}
 
 DEFINITIONS = {
     "PureDP": "P(M(D) ∈ S) ≤ e^ε P(M(D') ∈ S)  for all neighbours D, D' and all events S.",
@@ -57,9 +57,9 @@ def change(fields: Mapping[str, object]) -> str:
     return _CHANGES.get(str(fields["adjacency"]), "If one {0} changes").format(unit_of(fields))
 
 
-def several_units(fields: Mapping[str, object]) -> str:
+def several_units(fields: Mapping[str, object], number: str = "several") -> str:
     """Return the phrase for a person that group privacy applies to: "with several records" or "in several groups"."""
-    return _SEVERAL[unit_of(fields)]
+    return _SEVERAL[unit_of(fields)].format(number)
 
 
 def unit_description(record: Record) -> str:

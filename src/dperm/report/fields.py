@@ -112,6 +112,7 @@ PROMISING = (PRIVATE, REFUTED)
 """Statuses of statements that claim a guarantee."""
 
 _STATUS_TEXTS = {
+    PRIVATE: "PRIVATE, within the limits stated below.",
     SEEDED: (
         "NOT PRIVATE: the noise was drawn from a seed, and anyone who knows the seed can subtract it. No guarantee "
         "holds. The same run without a seed would have met the requested guarantee."
@@ -159,7 +160,7 @@ class Tier:
 _LAYOUT = (
     (
         "The release",
-        "Who publishes what, and for which purpose?",
+        "Who publishes what, and for what purpose?",
         (("curator",), ("intended_use",), ("product",), ("publication_date",), ("links",)),
     ),
     (
@@ -215,16 +216,16 @@ HINTS = {
     "product": "the published product and its form, described for a reader who has never heard of it.",
     "publication_date": "the day on which the release is published.",
     "links": "addresses of the release, its documentation and the rules that it follows.",
-    "data_domain": "the records: whom they describe, where and when they were collected, and their possible values.",
+    "data_domain": "whom the records describe, where and when they were collected, and their possible values.",
     "contribution_bound": "the largest number of records of one person, and how this number is enforced.",
-    "reasons": "why this epsilon is acceptable and who decided it; then why this delta, adjacency and method.",
+    "reasons": "why this epsilon is acceptable and who decided on it; then why this delta, adjacency and method.",
     "tuning": (
         "every other run on the same data and its charge, and how this model was selected. Selection by scores on "
         "private data is not covered."
     ),
     "preprocessing": "all changes to the data before the fit, and whether any of them used several records together.",
     "nonprivate_statistics": "statistics of the data that were viewed without privacy (means, ranges, plots), if any.",
-    "ledger_entry": "where this release is recorded, if anywhere. It was not charged to a budget of dperm.",
+    "ledger_entry": "where this release is recorded, if anywhere. It was not charged to a dperm budget.",
     "retries": "runs that failed or were repeated, and whether they were charged.",
     "utility": "the accuracy of the release, with confidence intervals and by group, and the data it was measured on.",
 }

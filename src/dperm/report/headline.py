@@ -168,7 +168,7 @@ def _provisional_level(found: Headline) -> str:
     levels = "" if found.release is None else f"The release alone would be rated {found.release.level}"
     if found.together is None:
         return levels
-    return f"{levels}, everything charged to {found.covering} together {found.together.level}"
+    return f"{levels}; all releases charged to {found.covering}, taken together, {found.together.level}"
 
 
 def agrees(written: object, computed: object) -> bool:

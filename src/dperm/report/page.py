@@ -26,9 +26,9 @@ from dperm.report.summary import exclusions, guarantee_sentences, heading, key_f
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """Content security policy: browsers load nothing and run nothing."""
 FOOTER = (
-    "This page loads nothing and runs no script. Upper bounds (epsilon, delta, limits, spending, success of attacks) "
-    "are rounded up, and remaining amounts are rounded down. Other long numbers have six digits. The JSON has every "
-    "digit."
+    "This page loads no external resources and runs no script. Upper bounds (epsilon, delta, limits, spending, success "
+    "of attacks) are rounded up, and remaining amounts are rounded down. Other long numbers have six digits. The JSON "
+    "has every digit."
 )
 _LIMIT_CHANGES = ("opening_limit", "limit_changes")
 SHOWN = {

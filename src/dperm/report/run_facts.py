@@ -46,7 +46,7 @@ ONE_RELEASE = (
     "this release only: the released value, and anything computed from it alone. Other releases from the same data "
     "must be accounted for together with it."
 )
-PREPROCESSING = "inside the fit, and covered: rows, columns and regression labels were clipped to their public bounds."
+PREPROCESSING = "inside the fit, and covered: rows, columns and regression targets were clipped to their public bounds."
 FITTED_TRANSFORMERS = (
     names.UNCOVERED + "before the fit, a pipeline fitted {} to the private data without noise. No guarantee covers the "
     "transformers, or predictions that use them."
@@ -63,7 +63,7 @@ NO_SAMPLING = "none: every record is used"
 SAME_SAMPLING = "The plan that drew the samples also defined the accounted event: they cannot differ."
 NO_DPERM_NOISE = "dperm added no noise."
 EXACT = "Noise is drawn exactly, on a grid, and calibrated to the rounded value."
-NO_ERROR = "none on the unsafe side: every epsilon and delta is an upper bound, rounded up."
+NO_ERROR = "never understated, since every epsilon and delta is an upper bound, rounded up."
 LIMITS = (
     "Scores, plots and error messages computed from the private data are not covered.",
     "Running time and memory use are not covered.",

@@ -46,9 +46,9 @@ STATED_RECORDS = "A person {} has less protection than one {}. Stated by the cur
 _LONGEST_TITLE = 90
 _LONGEST_STATED = 300
 _GROUPS = {
-    "epsilon": "with k times this epsilon",
-    "rho": "with k squared times this rho",
-    "mu": "with k times this mu",
+    "epsilon": "at k times this epsilon",
+    "rho": "at k squared times this rho",
+    "mu": "at k times this mu",
 }
 _DELTA_GROWS = ", and delta becomes more than k times as large"
 
@@ -59,11 +59,11 @@ def title_of(fields: Mapping[str, object]) -> str:
     if isinstance(product, str) and product != names.NOT_STATED and 0 < len(product) <= _LONGEST_TITLE:
         return product.rstrip(".")
     if isinstance(public, Mapping) and public.get("estimator"):
-        return f"Model: {_split_words(str(public['estimator']).removeprefix('Private'))}"
+        return f"{_split_words(str(public['estimator']).removeprefix('Private'))} (model)"
     if isinstance(public, Mapping) and public.get("model"):
-        return f"Model: {public['model']} (PyTorch)"
+        return f"{public['model']} (PyTorch model)"
     name = mechanism.get("name", "") if isinstance(mechanism, Mapping) else ""
-    return f"Release: {term(name)}" if name else "A release"
+    return f"{capitalize(term(name))} (release)" if name else "A release"
 
 
 def heading(fields: Mapping[str, object]) -> str:
@@ -108,8 +108,8 @@ def _several_records(fields: Mapping[str, object]) -> str:
     numbers = as_mapping(parameters)
     weaker = next((text for name, text in _GROUPS.items() if name in numbers), "less")
     delta = _DELTA_GROWS if numbers.get("delta") else ""
-    of_one_person = f"k {unit_of(fields)}s of one person are protected {weaker}{delta}"
-    return f"A person {several_units(fields)} has less protection: {of_one_person}."
+    several = f"a person {several_units(fields, 'k')} is protected only {weaker}{delta}"
+    return f"A person {several_units(fields)} has less protection: {several}."
 
 
 def _definition(fields: Mapping[str, object], parameters: Mapping[str, Any]) -> str:
@@ -126,7 +126,7 @@ def _without_delta(parameters: Mapping[str, Any], profile: Mapping[str, Any]) ->
     if not parameters.get("delta") or pure is None:
         return ""
     if pure <= parameters["epsilon"]:
-        return " It also holds with delta = 0, without this remainder."
+        return " The guarantee also holds with delta = 0, without this remainder."
     return f" With delta = 0, without this remainder, epsilon = {format_up(pure)} holds."
 
 
@@ -161,12 +161,12 @@ def _all_facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     yield "Groups of records", _format_count(public.get("n_groups"))
     yield "Method", method_description(mechanism.get("name", ""))
     yield "Data set", str(entry.get("dataset", ""))
-    yield "Charged to", f"{capitalize(_short_name(entry))}, entry {entry.get('seq')}" if entry else ""
+    yield "Charged to", f"{capitalize(_short_name(entry))}, completed in entry {entry.get('seq')}" if entry else ""
     for ancestor in ancestors_from_top(entry):
         kind = "Parent" if ancestor.get("parents") else "Joint limit for a person:"
         limit, spending = format_limit(as_mapping(ancestor.get("limit"))), format_spending(ancestor)
         yield f"{kind} {_short_name(ancestor)} when charged", f"limit {limit}; spent: {spending}"
-    yield f"Limit of {_short_name(entry)} when charged", _limit(entry, private)
+    yield f"Limit of {_short_name(entry)}", _limit(entry, private)
     yield "Time of the run", str(fields["time"]).replace("T", " ").replace("+00:00", " UTC")
 
 
@@ -179,7 +179,7 @@ def _guarantee(fields: Mapping[str, object]) -> str:
     if uncovered_preparation(fields):
         claim = f"{claim} for the fit alone; the preparation of the data is NOT COVERED"
     texts = {names.PRIVATE: claim, names.REFUTED: f"REFUTED: {claim} was claimed, and is false"}
-    return texts.get(str(fields["status"]), "none: NOT PRIVATE")
+    return texts.get(str(fields["status"]), "none (NOT PRIVATE)")
 
 
 def _format_count(number: object) -> str:

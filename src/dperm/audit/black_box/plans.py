@@ -63,7 +63,7 @@ def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subjec
         argument="plan",
         rule="must be a plan of dperm.methods",
         got=checks.shown(plan),
-        remedy="For other trainings use repeated(train, with_record, without_record, claimed=...).",
+        remedy="For other training runs use repeated(train, with_record, without_record, claimed=...).",
     )
 
 

@@ -68,8 +68,8 @@ class FirstOutputs:
             raise ParameterError(
                 argument="workers",
                 rule=(
-                    "must be 1 for this training: train repeats its random numbers in every process, and runs would "
-                    "be dependent"
+                    "must be 1 for this training run: train repeats its random numbers in every process, and runs "
+                    "would be dependent"
                 ),
                 remedy="Alternatively, create the generator inside train, without a seed.",
             )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bug matrix: known bugs of private learning, caught by audits that accept the correct versions."""
+"""Bug matrix: known bugs in private learning, caught by audits that accept the correct versions."""
 
 from dperm.audit.bugs.bug import Bug as Bug
 from dperm.audit.bugs.bug import ExactBug as ExactBug

@@ -115,7 +115,7 @@ def median(
     --------
     >>> from dperm.audit import exact
     >>> print(exact.median([0.0, 100.0], 100.0, sigma=1.0))
-    VIOLATION: claimed epsilon 1 at delta 1e-05, measured >= inf exactly (atom at delta 1e-05).
+    VIOLATION: claimed epsilon 1 at delta 1e-05, measured >= inf with certainty (atom at delta 1e-05).
     """
     claimed, place = checked_claim(claimed), _place(values, record, strength)
     sigma = checks.positive("sigma", sigma)

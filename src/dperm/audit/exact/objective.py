@@ -181,7 +181,7 @@ def objective(
     --------
     >>> from dperm.audit import exact
     >>> print(exact.objective(exact.nips08(epsilon=0.1, strength=0.1)))
-    VIOLATION: claimed epsilon 0.1, measured >= 1.26 exactly (largest loss).
+    VIOLATION: claimed epsilon 0.1, measured >= 1.26 with certainty (largest loss).
     """
     found = _checked(subject)
     require_one_score(found.spec.loss)

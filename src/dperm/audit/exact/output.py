@@ -150,7 +150,7 @@ def output(plan: OutputPlan, *, progress: Callable[[float], None] | None = None)
     >>> from dperm.methods import OutputPerturbation
     >>> spec = ProblemSpec(HuberHinge(), radius=1.0, dim=1, regularization=100.0)
     >>> print(exact.output(OutputPerturbation().plan(spec, PureDP(1.0, "replace_one"))))
-    No violation found: epsilon >= 0.9999 exactly, claimed 1 (largest loss).
+    No violation found: epsilon >= 0.9999 with certainty, claimed 1 (largest loss).
     """
     if not isinstance(plan, OutputPlan):
         raise ParameterError(argument="plan", rule="must be a plan of OutputPerturbation", got=shown(plan))

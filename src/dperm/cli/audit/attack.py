@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dperm.noise.bits import Bits
 
 AT_ONCE, ONE_BY_ONE = 100_000, 200
-"""Default numbers of runs: drawn all at once, or each a training."""
+"""Default numbers of runs: drawn all at once, or each a training run."""
 BLACK_BOX = 0.8
 """Share of the progress bar for the black box."""
 
@@ -33,7 +33,7 @@ class Attack:
     seed
         Seed of coins and noise; None takes both from the operating system.
     workers
-        Number of processes for plans with one training per run.
+        Number of processes for plans that train a model in every run.
     """
 
     runs: int | None
@@ -92,9 +92,9 @@ def _duration_note(subject: Any, runs: int, workers: int) -> str:
     seconds = runs * (time.monotonic() - began) / workers
     long = f"{seconds / 60:.0f} minutes" if seconds > 100 else f"{max(1, np.ceil(seconds)):.0f} s"
     return (
-        f"{runs} trainings, one at a time: about {long}. Bounds from so few runs are weak. For networks, "
-        "dperm.torch.audit.audit_training audits one training with many canaries; output and objective perturbation "
-        "are audited exactly."
+        f"{runs} training runs, one at a time: about {long}. Bounds from so few runs are weak. For networks, "
+        "dperm.torch.audit.audit_training audits one training run with many canaries; output and objective "
+        "perturbation are audited exactly."
     )
 
 

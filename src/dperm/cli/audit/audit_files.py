@@ -99,7 +99,7 @@ def _loaded(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict) or data.keys() != _KEYS or not _is_shaped(data):
-        raise ParameterError(f"--audit: {path} is not a file of dperm audit model --out.")
+        raise ParameterError(f"--audit: {path} is not a file written by dperm audit model --out.")
     if data["dperm_audit"] != FORMAT:
         raise ParameterError(f"--audit: {path} has format {data['dperm_audit']}, and this version reads {FORMAT}.")
     return data
@@ -133,8 +133,10 @@ def disagreement(audit: Mapping[str, Any], plan: "Plan") -> str:
         reason = powerless(finding, subject) if subject is not None else ""
     except (DpermError, KeyError, TypeError, ValueError, AttributeError):
         return "data"
-    right = {"violation": finding.violation, "result": str(finding), POWERLESS: reason}
+    right = {"violation": finding.violation, POWERLESS: reason}
     differs = next((name for name, value in right.items() if audit.get(name, "") != value), "")
+    if not differs and not finding.matches_result(audit.get("result")):
+        return "result"
     return differs or _baseline_disagreement(audit, finding)
 
 

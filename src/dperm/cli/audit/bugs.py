@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm audit bugs``: known bugs of private learning, each audited beside its correct version."""
+"""``dperm audit bugs``: known bugs in private learning, each audited beside its correct version."""
 
 import re
 from collections.abc import Sequence
@@ -18,10 +18,11 @@ from dperm.errors import ParameterError
 if TYPE_CHECKING:
     from dperm.audit.bugs import Bug, Row
 
-HELP = """Audit known bugs of private learning, and check that each one is caught.
+HELP = """Audit known bugs in private learning, and check that each one is caught.
 
 The correct version of each is audited --repeats times and should raise no alarm. The exit code is 5 if a bug is missed
-or a correct version raises an alarm. All bugs take about a minute with the default effort.
+or a correct version raises an alarm. The full set takes about a minute with default
+settings.
 
 \b
 Examples:

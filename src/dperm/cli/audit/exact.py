@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dperm.cli.audit.options import LAMBDA_HELP
 from dperm.cli.options import AsJson, number
 from dperm.cli.running import progress_bar, reported_errors
 from dperm.errors import ParameterError
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
 
 HELP = """Find the largest privacy loss of objective perturbation for logistic regression, without sampling (A8).
 
-A pair of neighbours attains the loss, so it is a certain lower bound on epsilon. Rows have norm 1, and one record is
+A pair of neighbours attains the loss, so the lower bound holds with certainty. Rows have norm 1, and one record is
 replaced. --printed audits Algorithm 2 of NIPS 2008 as printed, which omits a determinant and is refuted (exit code 5);
---jmlr audits that of JMLR 2011, which is not. --lambda is the regularisation in sum scale, n lambda.
+--jmlr audits that of JMLR 2011, which is not. --lambda is the regularisation strength for the sum of the losses, n
+times that for their mean.
 
 \b
 Examples:
@@ -36,7 +38,7 @@ def exact(
         float | None,
         number(
             "--lambda",
-            "Regularisation in sum scale.",
+            LAMBDA_HELP,
             show_default="chosen by the plan; 0.1 for published algorithms",
         ),
     ] = None,

@@ -95,7 +95,7 @@ def exit_on_violation(findings: Iterable["Finding"]) -> None:
 
 def format_confidence(confidence: float) -> str:
     """Return a confidence as text, such as "with 95 % confidence"."""
-    return "exactly" if confidence == 1 else f"with {100 * confidence:.6g} % confidence"
+    return "with certainty" if confidence == 1 else f"with {100 * confidence:.6g} % confidence"
 
 
 def plain(value: Any) -> Any:

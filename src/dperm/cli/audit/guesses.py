@@ -11,7 +11,7 @@ from dperm.cli.running import reported_errors
 if TYPE_CHECKING:
     from dperm.audit import LowerBound
 
-HELP = """Lower bound on epsilon from guesses of fair coins, one coin and one training per run (A4).
+HELP = """Lower bound on epsilon from guesses of fair coin flips, one coin flip per training run (A4).
 
 A fair coin decides whether the record is in the data. At --delta 0 the attacker may abstain: --guesses counts the runs
 with a guess. With --delta above 0, and with --gaussian, every run needs a guess.

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 HELP = """Attack METHOD of dperm on worst-case neighbouring data sets.
 
-METHOD is output, objective, gradient, sgd, bolt_on, sufficient or posterior. The black box runs the method many times
-and guesses by the likelihood ratio, where it is known, and by the lowest bits. Output and objective perturbation are
-also audited exactly. The first three methods take seconds; the others are trained 200 times, and their bounds are weak.
+METHOD is output, objective, gradient, sgd, bolt_on, sufficient or posterior. The black-box audit runs the method many
+times and guesses by the likelihood ratio, where it is known, and by low-order bits. Output and objective perturbation
+are also audited exactly. The first three methods take seconds; for the others, 200 models are trained, and the bounds
+are weak.
 
-Bounds at 95 % confidence are wrong once in 20 times: repeat an alarm near the claim with a higher --confidence.
+Bounds at 95 % confidence are wrong up to once in 20 audits: if a bound only just exceeds the claim, repeat the audit
+with a higher --confidence.
 
 \b
 Examples:
@@ -51,7 +53,7 @@ def method(
     dim: Annotated[int, typer.Option("--dim", metavar="D", help="Number of coefficients; 1 is the worst case.")] = 1,
     n: Annotated[int, typer.Option("--n", metavar="N", help="Public number of records.")] = 1000,
     strength: Annotated[
-        float | None, number("--lambda", "Regularisation in sum scale.", show_default="chosen by the plan")
+        float | None, number("--lambda", options.LAMBDA_HELP, show_default="chosen by the plan")
     ] = None,
     runs: options.Runs = None,
     confidence: options.Confidence = 0.95,

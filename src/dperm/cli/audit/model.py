@@ -13,7 +13,7 @@ from dperm.cli.options import AsJson
 from dperm.cli.running import progress_bar, reported_errors
 from dperm.errors import ParameterError
 
-HELP = """Attack the plan of MODEL: the plan is made again and run on worst-case neighbouring data sets.
+HELP = """Attack the plan of MODEL: the plan is rebuilt and run on worst-case neighbouring data sets.
 
 No data are read and nothing is charged: anyone with the model file can run this audit. It tests the method with the
 constants of this model, not its single draw of noise. --out is for the statement: dperm report MODEL --audit FILE.

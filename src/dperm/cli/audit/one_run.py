@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm audit one-run``: lower bound on epsilon from one training with many canaries."""
+"""``dperm audit one-run``: lower bound on epsilon from one training run with many canaries."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from dperm.cli.audit import options
 from dperm.cli.options import AsJson
 from dperm.cli.running import reported_errors
 
-HELP = """Lower bound on epsilon from one training with many canaries: A6, with --gaussian A7.
+HELP = """Lower bound on epsilon from one training run with many canaries (theorem A6; A7 with --gaussian).
 
 An independent fair coin decides for each canary whether it is in the training data; a split into two halves is not
 enough. The number of guesses must be fixed in advance. --canaries also counts the canaries without a guess.
@@ -32,7 +32,7 @@ def one_run(
     adjacency: options.ClaimedAdjacency = None,
     json: AsJson = False,
 ) -> None:
-    """Bound epsilon by one run."""
+    """Bound epsilon from one training run."""
     with reported_errors():
         from dperm.audit.one_run import one_run as bounded
         from dperm.audit.one_run_tradeoff import gaussian_one_run
@@ -44,4 +44,4 @@ def one_run(
         chosen = gaussian_one_run if gaussian else bounded
         bound = chosen(correct, guesses, canaries, delta=delta, confidence=confidence)
         baseline = f"{correct} of {guesses} guesses right; {guesses / 2:g} expected from guessing"
-        report_bound(bound, claim, subject="one training, by its canaries", baseline=baseline, as_json=json)
+        report_bound(bound, claim, subject="one training run, by its canaries", baseline=baseline, as_json=json)

@@ -13,6 +13,7 @@ from dperm.errors import ParameterError
 if TYPE_CHECKING:
     from dperm.privacy import ApproxDP, PureDP
 
+LAMBDA_HELP = "Regularisation strength Lambda for the sum (not the mean) of the losses."
 Confidence = Annotated[float, number("--confidence", "Confidence level of the bound.", show_default="0.95")]
 Delta = Annotated[float, number("--delta", "Delta at which epsilon is bounded.", show_default="0")]
 Gaussian = Annotated[
@@ -20,8 +21,8 @@ Gaussian = Annotated[
     typer.Option(
         "--gaussian",
         help=(
-            "Assume a Gaussian trade-off: tighter, but an epsilon alone does not claim it, so nothing is refuted. "
-            "Needs --delta."
+            "Assume a Gaussian trade-off: tighter, but a claimed epsilon alone does not imply it, so no claim is "
+            "refuted. Needs --delta."
         ),
     ),
 ]
@@ -42,11 +43,13 @@ Seed = Annotated[
     typer.Option("--seed", metavar="S", show_default="from the system", help="Seed, for a reproducible audit."),
 ]
 Workers = Annotated[
-    int, typer.Option("--workers", metavar="W", help="Processes for methods that are trained one run at a time.")
+    int, typer.Option("--workers", metavar="W", help="Processes for methods that train a model in every run.")
 ]
 Runs = Annotated[
     int | None,
-    typer.Option("--runs", metavar="N", show_default="100000, or 200 where each is a training", help="Number of runs."),
+    typer.Option(
+        "--runs", metavar="N", show_default="100000, or 200 if every run trains a model", help="Number of runs."
+    ),
 ]
 Plot = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", show_default=False, help="File for a plot: .png, .svg or .pdf.")

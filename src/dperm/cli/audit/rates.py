@@ -8,10 +8,10 @@ from dperm.cli.audit import options
 from dperm.cli.options import AsJson
 from dperm.cli.running import reported_errors
 
-HELP = """Lower bound on epsilon from an attack whose rule was fixed in advance: A2, with --gaussian A3.
+HELP = """Lower bound on epsilon from an attack whose rule was fixed in advance (theorem A2; A3 with --gaussian).
 
-Runs with the record are members, runs without it are non-members; every run is a separate training. The bound is void
-if the rule or its threshold was chosen on the same runs.
+Runs with the record are members, runs without it are non-members; every run is a separate training run. The bound is
+void if the rule or its threshold was chosen on the same runs.
 
 \b
 Examples:
@@ -34,7 +34,7 @@ def rates(
     adjacency: options.ClaimedAdjacency = None,
     json: AsJson = False,
 ) -> None:
-    """Bound epsilon by the rates of an attack."""
+    """Bound epsilon from the rates of an attack."""
     with reported_errors():
         from dperm.audit.rates import from_rates, gaussian_from_rates
         from dperm.cli.audit.findings_output import report_bound

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Output of a ROC curve with its area and rates, as text, JSON and a plot."""
+"""Output of a ROC curve with its AUC and rates, as text, JSON and a plot."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

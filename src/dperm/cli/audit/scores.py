@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from dperm.audit.membership import Roc
     from dperm.privacy import ApproxDP, PureDP
 
-HELP = """Show rates, area and ROC curve of a membership attack, from FILE with the columns score and member.
+HELP = """Show rates, AUC and ROC curve of a membership attack, from FILE with the columns score and member.
 
 The true-positive rate is shown at false-positive rates of 0.1 %, 1 % and 10 %, and --plot has logarithmic axes. With
 --epsilon, the largest rates that the guarantee allows are added. Scores bound epsilon, and can refute a claim, only
-with --trials independent (one training per record) or one_run (one training, a fair coin per record); scores of one
-model depend on each other.
+with --trials independent (one training run per record) or one_run (one training run, a fair coin per record); scores of
+one model depend on each other.
 
 \b
 Examples:

@@ -9,10 +9,11 @@ from typer.core import TyperGroup
 
 from dperm.cli.audit import bugs, demo, exact, guesses, membership, method, model, one_run, rates, scores
 
-HELP = """Attack a model or a method, and compute a lower bound on epsilon. A smaller claim is refuted.
+HELP = """Attack a model or a method, and compute a lower bound on epsilon.
 
-An audit can refute a claim but not prove one. "No violation found" states how close the attack came to the claim.
-model and method attack dperm itself; rates, guesses, one-run and scores turn the results of your attacks into bounds.
+A claimed epsilon below this bound is refuted. An audit can refute a claim but not prove one. "No violation found"
+states how close the attack came to the claim. model and method attack dperm itself; rates, guesses, one-run and scores
+turn the results of your attacks into bounds.
 
 \b
 Examples:
@@ -39,13 +40,15 @@ app = typer.Typer(
 )
 app.command("model", help=model.HELP, short_help="Attack the plan of a stored model.")(model.model)
 app.command("method", help=method.HELP, short_help="Attack a method of dperm on worst-case neighbours.")(method.method)
-app.command("exact", help=exact.HELP, short_help="Objective perturbation without sampling.")(exact.exact)
-app.command("rates", help=rates.HELP, short_help="Bound epsilon by true and false positives.")(rates.rates)
-app.command("guesses", help=guesses.HELP, short_help="Bound epsilon by correct guesses of fair coins.")(guesses.guesses)
-app.command("one-run", help=one_run.HELP, short_help="Bound epsilon by one training with many canaries.")(
+app.command("exact", help=exact.HELP, short_help="Audit objective perturbation exactly, without sampling.")(exact.exact)
+app.command("rates", help=rates.HELP, short_help="Bound epsilon from true and false positives.")(rates.rates)
+app.command("guesses", help=guesses.HELP, short_help="Bound epsilon from correct guesses of fair coin flips.")(
+    guesses.guesses
+)
+app.command("one-run", help=one_run.HELP, short_help="Bound epsilon from one training run with many canaries.")(
     one_run.one_run
 )
-app.command("scores", help=scores.HELP, short_help="ROC curve, rates and area of a membership attack.")(scores.scores)
+app.command("scores", help=scores.HELP, short_help="ROC curve, rates and AUC of a membership attack.")(scores.scores)
 app.command("membership", help=membership.HELP, short_help="LiRA on your own table. NOT PRIVATE.")(
     membership.membership
 )

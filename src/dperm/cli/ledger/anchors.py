@@ -30,8 +30,8 @@ def read_anchors(path: Path) -> list[Anchor]:
         found = []
     if not found:
         raise ParameterError(
-            f"--anchor: there is no anchor in {path}. Give a file of dperm ledger show --write-anchor; for a model "
-            "or a statement use --model."
+            f"--anchor: there is no anchor in {path}. Give a file written by dperm ledger show --write-anchor; for a "
+            "model or a statement use --model."
         )
     return found
 

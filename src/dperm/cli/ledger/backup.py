@@ -13,8 +13,8 @@ from dperm.cli.running import reported_errors, spinner
 
 HELP = """Copy a ledger to a new file that only its owner may read (mode 0600): it contains the signing key.
 
-The ledger is verified first. The copy is consistent even while other processes charge the ledger. A copy of a file is a
-ledger; a copy of a PostgreSQL ledger is a script for psql. Existing files are never replaced.
+The ledger is verified first. The copy is consistent even while other processes charge the ledger. The copy of a
+ledger file is itself a ledger; a copy of a PostgreSQL ledger is a script for psql. Existing files are never replaced.
 
 \b
 Examples:

@@ -12,7 +12,7 @@ import typer
 from dperm.accounting.budget import State
 from dperm.accounting.spelling import spelled
 from dperm.cli.ledger.account_status import AccountStatus
-from dperm.cli.ledger.formatting import SHARES, format_currency, format_limit
+from dperm.cli.ledger.formatting import format_currency, format_limit
 from dperm.cli.ledger.layout import print_folded
 from dperm.cli.output import plain_up
 from dperm.ledger import Booking, Entry, EntryKind
@@ -98,7 +98,7 @@ def _is_seeded(booking: Booking) -> bool:
 
 
 def _cost(name: str, cost: float) -> str:
-    return f"1 of the {SHARES}" if name == "delta" else f"{format_currency(name)} {plain_up(cost)}"
+    return "1 block" if name == "delta" else f"{format_currency(name)} {plain_up(cost)}"
 
 
 def _digest(digest: str) -> str:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 HELP = """Show the spent and remaining budget of every account; with --entries, every entry of the ledger.
 
 Spent amounts are rounded up and remaining ones down. The guarantee is the limit, not the amount spent. For an account
-with parents, "spendable" is the size of a release that the account and all its ancestors cover; releases of other
-kinds, such as pure ones, may be larger. The ledger is verified first; if an entry or a total was changed, nothing is
+with parents, "spendable" is a release size that the account and all its ancestors cover; releases of other kinds, such
+as pure ones, may be larger. The ledger is verified first; if an entry or a total was changed, nothing is
 shown.
 
 \b
@@ -76,7 +76,7 @@ def _print_text(found: "tuple[AccountStatus, ...]", entries: bool) -> None:
     columns = ("account", "currency", "limit", "spent", "left", *(["spendable"] * tied), "used")
     print_table(columns, _meters(found, tied))
     typer.echo()
-    headers = ("account", "released", "burned", "open", "seeded", "last line")
+    headers = ("account", "released", "burned", "open", "seeded", "last entry")
     print_table(headers, [_counts(one) for one in found])
     for one in found:
         _print_declared(one)

@@ -46,7 +46,9 @@ def verify(
             exists=True,
             dir_okay=False,
             show_default=False,
-            help="File of --write-anchor or --json with anchors; may be repeated.",
+            help=(
+                "Anchor file written by --write-anchor, or saved --json output that contains anchors; may be repeated."
+            ),
         ),
     ] = None,
     model: Annotated[
@@ -60,9 +62,7 @@ def verify(
             help="Model or statement (JSON) that was charged to the ledger; may be repeated.",
         ),
     ] = None,
-    prices: Annotated[
-        bool, typer.Option("--prices", help="Also compute the cost of every release again; slower.")
-    ] = False,
+    prices: Annotated[bool, typer.Option("--prices", help="Also recompute the cost of every release; slower.")] = False,
     json: AsJson = False,
 ) -> None:
     """Check a ledger, and files against it; exits with code 5 on a problem."""

@@ -16,7 +16,7 @@ from dperm.errors import ParameterError
 
 HELP = """Plan a fit from public numbers: its cost, the expected accuracy, the number of records. No data are read.
 
-Bounds are proved; expected accuracies come from trials of the methods on made-up tables. Nothing is charged.
+Bounds are proved; expected accuracies come from trials of the methods on synthetic tables. Nothing is charged.
 
 \b
 Examples:
@@ -39,7 +39,7 @@ Examples:
 EXPECT_HELP = """Compare methods: noise, proved bound on the excess risk, and expected accuracy.
 
 Columns are those of --schema, or --dim columns of norm --feature-norm. The accuracy is that of logistic regression on
-made-up tables of this shape; how much your data differ from them is not known. With --ledger, delta and adjacency are
+synthetic tables of this shape; how much your data differ from them is not known. With --ledger, delta and adjacency are
 those of the account.
 
 \b
@@ -48,9 +48,9 @@ Examples:
   dperm plan expect --n 20000 --schema schema.toml --epsilon 1 --no-trials
   dperm plan expect --n 20000 --dim 10 --epsilon 1 --no-trials --json
 """
-RECORDS_HELP = """Number of records that is proved to be enough for an expected excess risk of --target-excess.
+RECORDS_HELP = """Number of records that provably suffices for an expected excess risk of --target-excess.
 
-With --n, also whether that many are enough.
+With --n, also reports whether n records suffice.
 
 \b
 Examples:
@@ -58,9 +58,9 @@ Examples:
   dperm plan records --target-excess 0.05 --schema schema.toml --epsilon 1 --n 5000
   dperm plan records --target-excess 0.05 --dim 10 --epsilon 1 --delta 0 --json
 """
-TRIAL_HELP = """Number of records from which privacy costs at most --target-loss of accuracy, by trials.
+TRIAL_HELP = """Smallest number of records at which, in trials, privacy costs at most --target-loss in accuracy.
 
-The trials fit models to made-up tables. With --n, also whether that many records are enough.
+The trials fit models to synthetic tables. With --n, also reports whether n records suffice.
 
 \b
 Examples:
@@ -184,7 +184,7 @@ def expect(
         show_outlook(wanted.request(tables.shape(n, columns), goal, columns), as_json=json)
 
 
-@app.command("records", help=RECORDS_HELP, short_help="Number of records that is enough by proof.")
+@app.command("records", help=RECORDS_HELP, short_help="Number of records that provably suffices.")
 def records(
     target_excess: options.RequiredExcess,
     epsilon: options.RequiredEpsilon,
@@ -206,7 +206,7 @@ def records(
         show_records(goal, columns, target_excess=target_excess, reference_norm=reference_norm, n=n, as_json=json)
 
 
-@app.command("records-by-trial", help=TRIAL_HELP, short_help="Number of records that is enough by trials.")
+@app.command("records-by-trial", help=TRIAL_HELP, short_help="Number of records that suffices in trials.")
 def records_by_trial(
     target_loss: options.RequiredLoss,
     epsilon: options.RequiredEpsilon,

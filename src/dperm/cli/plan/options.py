@@ -30,7 +30,7 @@ PricingLedger = Annotated[
         "--ledger",
         metavar="PATH|URL",
         show_default=False,
-        help="Ledger that prices the plan: a file, or postgresql://... Nothing is charged.",
+        help="Ledger used to price the plan: a file, or postgresql://... Nothing is charged.",
     ),
 ]
 DefaultsLedger = Annotated[
@@ -90,18 +90,20 @@ TriedMethodName = Annotated[
         help="auto, objective, output, gradient, sgd, bolt_on or posterior.",
     ),
 ]
-TargetExcess = Annotated[float | None, number("--target-excess", "Proved bound on the expected excess risk.")]
-TargetLoss = Annotated[float | None, number("--target-loss", "Accuracy that privacy may cost.")]
-RequiredExcess = Annotated[float, number("--target-excess", "Proved bound on the expected excess risk.")]
-RequiredLoss = Annotated[float, number("--target-loss", "Accuracy that privacy may cost.")]
+EXCESS_HELP = "Target for the proved bound on the expected excess risk."
+LOSS_HELP = "Largest acceptable loss of accuracy due to privacy."
+TargetExcess = Annotated[float | None, number("--target-excess", EXCESS_HELP)]
+TargetLoss = Annotated[float | None, number("--target-loss", LOSS_HELP)]
+RequiredExcess = Annotated[float, number("--target-excess", EXCESS_HELP)]
+RequiredLoss = Annotated[float, number("--target-loss", LOSS_HELP)]
 NoTrials = Annotated[bool, typer.Option("--no-trials", help="Skip the trials: show bounds and noise only.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Run fewer trials; the intervals are wider.")]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", metavar="S", show_default="0", help="Seed of the made-up data and the simulated noise."),
+    typer.Option("--seed", metavar="S", show_default="0", help="Seed of the synthetic data and the simulated noise."),
 ]
 Plot = Annotated[
     Path | None,
-    typer.Option("--plot", metavar="FILE", show_default=False, help="Draw accuracy over n and over epsilon."),
+    typer.Option("--plot", metavar="FILE", show_default=False, help="Plot accuracy against n and against epsilon."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]

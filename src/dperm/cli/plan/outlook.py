@@ -25,7 +25,7 @@ PUBLIC_NUMBERS = "these numbers are taken as public: none of them may be read of
 _TABLE_SHARE = 0.4  # of the progress bar; the rest is for the plot
 _HEADERS = ("method", "noise", "proved: excess risk at most", "expected accuracy", "95 % interval")
 _ABSENT = "-"
-_GAMMA = "gamma norm: an even direction, and a length that follows a gamma law; Laplace noise for vectors"
+_GAMMA = "gamma norm: a uniformly random direction and a gamma-distributed length; multivariate Laplace (L2) noise"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class OutlookRequest:
 
         drawn, options, plot = None, self.options, self.options.plot
         share = 1.0 if plot is None else _TABLE_SHARE
-        with progress_bar("Trying on made-up data") as tell:
+        with progress_bar("Trying on synthetic data") as tell:
             found = outlook(
                 self.shape,
                 self.goal,
@@ -259,7 +259,7 @@ def _trials(found: "Outlook") -> list[tuple[str, str]]:
         return []
     most = tried[0]  # the one that the first sentence is about
     plain = f"without privacy {most.without_privacy:.3f}, always the larger class {most.majority:.3f}"
-    tables = [(f"{one.repeats} made-up tables of {one.simulated_at:,} rows", one.method) for one in tried]
+    tables = [(f"{one.repeats} synthetic tables of {one.simulated_at:,} rows", one.method) for one in tried]
     return [("accuracy", plain), ("trials", below([*_grouped(tables), f"seed {most.seed}"]))]
 
 

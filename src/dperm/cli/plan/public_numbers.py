@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Public numbers of a planned fit: guarantee, columns and made-up tables, as the options declare them."""
+"""Public numbers of a planned fit: guarantee, columns and synthetic tables, as the options declare them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -113,8 +113,9 @@ class TableColumns:
         if self.encoded or self.feature_norm is not None:
             return []
         return [
-            "no norm was declared, so it is 1: expected accuracy hardly depends on it, bounds do. A schema of "
-            f"{self.dim:,} numeric columns has the norm {self.dim**0.5:.3g}, their square root: --feature-norm"
+            "no row norm was declared, so 1 is assumed. It hardly affects the expected accuracy but does affect the "
+            f"bounds. With a schema of {self.dim:,} numeric columns the norm is sqrt({self.dim}) = "
+            f"{self.dim**0.5:.3g}; set it with --feature-norm"
         ]
 
 
@@ -131,7 +132,7 @@ def require_two_classes(schema: "Schema", option: str) -> None:
 
 @dataclass(frozen=True)
 class TrialOptions:
-    """Options of trials on made-up tables; None where an option is left out."""
+    """Options of trials on synthetic tables; None where an option is left out."""
 
     balance: float | None
     baseline: float | None
@@ -139,7 +140,7 @@ class TrialOptions:
     seed: int | None
 
     def shape(self, n: int, columns: TableColumns) -> "Shape":
-        """Return the shape of the made-up tables; options that are left out have the defaults of `Shape`."""
+        """Return the shape of the synthetic tables; options that are left out have the defaults of `Shape`."""
         from dperm.planner import Shape
 
         optional = {"balance": self.balance, "baseline": self.baseline, "feature_norm": columns.feature_norm}

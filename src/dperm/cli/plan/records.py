@@ -220,13 +220,13 @@ def show_records_by_trial(
     n: int | None,
     as_json: bool,
 ) -> None:
-    """Print the sufficient number of records by trials on made-up tables; with ``n``, also whether n are enough."""
+    """Print the sufficient number of records by trials on synthetic tables; with ``n``, also whether n are enough."""
     from dperm.cli.output import print_json
     from dperm.planner import records_for_accuracy
 
     shape = tables.shape(_START if n is None else n, columns)
     methods_of(method)  # raises if the method is unknown
-    with progress_bar("Trying on made-up data") as tell:
+    with progress_bar("Trying on synthetic data") as tell:
         found = records_for_accuracy(shape, goal, loss=target_loss, method=method, trials=tables.trials(tell))
     warn_like_a_fit(goal, n or found.n or shape.n, shape.dim)
     tried = _TriedRecords(found, shape, goal, columns, n)

@@ -182,7 +182,7 @@ def finding_of(
     right = ranked_guesses(scores, watch.canaries.coins, guesses_in=counts[0], guesses_out=counts[1])
     bound = _bound(plan, (right, sum(counts), len(scores)), confidence)
     facts = {"canaries": len(scores), "guesses": sum(counts), "access": seen.value, "steps": plan.steps}
-    subject = "a training by DP-SGD, by the canaries in its data"
+    subject = "a DP-SGD training run, by the canaries in its data"
     # the bound assumes the law claimed by the plan
     return Finding(
         subject, plan.goal, {_NAMES[seen]: bound}, confidence, facts=facts, granted=frozenset({bound.assumes})

@@ -39,7 +39,7 @@ def check_parameters(model: nn.Module) -> None:
     if any(is_lazy(parameter) for parameter in model.parameters()):
         raise AssumptionError(
             "the model has lazy layers: their parameters have no shape yet.",
-            remedy="Run the model once on a batch of made-up inputs.",
+            remedy="Run the model once on a batch of synthetic inputs.",
         )
     trained = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
     if not trained:

@@ -195,7 +195,7 @@ def _usable_examples(model: nn.Module, examples: Examples, start: ModelSnapshot)
 
 
 def _describe_inputs(examples: Examples) -> str:
-    return "the public inputs" if examples.public else "made-up inputs with the shapes and types of the given ones"
+    return "the public inputs" if examples.public else "synthetic inputs with the shapes and types of the given ones"
 
 
 def _format_error(error: Exception | None) -> str:

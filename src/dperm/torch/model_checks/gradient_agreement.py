@@ -59,7 +59,7 @@ def wrong_parameters(model: nn.Module, sites: Sequence[Site], trial: Trial) -> l
         if trial.replaces_parameters or examples.varied:
             return None
         raise ParameterError(
-            "the model cannot be checked: on made-up inputs its gradients are not finite.",
+            "the model cannot be checked: on synthetic inputs its gradients are not finite.",
             remedy=f"Give public or invented inputs with finite gradients as {arg('example_inputs')}, and "
             f"{arg('public_inputs', True)} (for check_model: inputs, and public=True).",
         )

@@ -93,7 +93,7 @@ REMEDY = (
 )
 ALONE_DIFFER = f"{ACTS}their records were given without the rest of the batch."
 LEARNS_NOTHING = {
-    False: "Nothing is charged yet. Unless you stop it, this training is charged and learns nothing.",
+    False: "Nothing is charged yet. Unless you stop it, this training run is charged and learns nothing.",
     True: "This training is charged already. It learns nothing from such records.",
 }
 """Consequence of non-finite gradients, before and after the charge."""
