@@ -32,9 +32,16 @@ def test_a_message_has_argument_rule_value_and_remedy():
     assert repr(error) == f"ParameterError({str(error)!r})"
 
 
+def test_text_of_a_user_is_no_reference():
+    for text in ("{@n}", "{@n:5}", "{n}", arg("n"), arg("n", 5)):
+        error = errors.DataError(f"column {text!r} must hold numbers, see {arg('n')}.")
+        assert str(error) == f"column {text!r} must hold numbers, see n."
+        assert error.describe(option) == f"column {text!r} must hold numbers, see --n."
+
+
 def test_text_with_braces_is_left_alone():
     assert str(errors.DataError("column '{n}' has {0} and {@}")) == "column '{n}' has {0} and {@}"
-    assert str(errors.DataError(f"Give {arg('values', {'a': 1})}.")) == "Give values=('a': 1)."
+    assert str(errors.DataError(f"Give {arg('values', {'a': 1})}.")) == "Give values={'a': 1}."
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if issubclass(kind, Exception)])

@@ -39,7 +39,8 @@ def test_arguments_are_spelled_by_the_front_end():
 
 def test_a_value_with_braces_is_no_reference():
     assert str(Fact("code", "{name}", {"name": "{@n}x"})) in ("{@n}x", "nx")
-    assert spell(f"Give {arg('n', '{@m}')}.") == "Give n=(@m)."
+    assert spell(f"Give {arg('n', '{@m}')}.") == "Give n={@m}."
+    assert spell(f"Give {arg('n', arg('m'))}.") == "Give n=m."
 
 
 def test_a_template_needs_its_values():

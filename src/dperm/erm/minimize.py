@@ -31,6 +31,7 @@ from dperm.erm.objective import Objective
 from dperm.erm.rounding import ULP, gradient_error
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
+from dperm.presentation.spelling import arg
 
 REFINEMENTS = 60
 ROUGHLY = 0.01
@@ -106,9 +107,10 @@ def _refined(objective: Objective, start: Floats, tolerance: float) -> Floats:
             direction = direction_at(objective, rounded)
         theta, before = theta + direction(gradient), size
     raise AssumptionError(
-        "{@tolerance} is too small for floating point on data of this size: rounding alone may exceed it. The budget "
+        f"{arg('tolerance')} is too small for floating point on data of this size: rounding alone may exceed "
+        f"it. The budget "
         "was charged, and nothing is released.",
-        remedy="Use a larger {@C} or {@tolerance}, or fewer rows.",
+        remedy=f"Use a larger {arg('C')} or {arg('tolerance')}, or fewer rows.",
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from dperm import checks
 from dperm.erm.loss import Loss
 from dperm.errors import ParameterError
+from dperm.presentation.spelling import arg
 
 LAMBDA = "It is Lambda = 1/C, in sum scale."
 
@@ -122,7 +123,7 @@ class ProblemSpec:
         """Lambda; raises ParameterError if it has not been chosen."""
         if self.regularization is None:
             raise ParameterError(
-                argument="regularization", rule="must be set", remedy="Set {@C}, or let a method plan it."
+                argument="regularization", rule="must be set", remedy=f"Set {arg('C')}, or let a method plan it."
             )
         return self.regularization
 

@@ -32,6 +32,7 @@ from dperm.methods.defaults import output_regularization, prefers_gamma_norm, wi
 from dperm.methods.plan import Plan, noise_norm
 from dperm.noise.bits import Stream
 from dperm.presentation.facts import Fact
+from dperm.presentation.spelling import arg, quoted_arg
 from dperm.privacy import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.sensitivity.stopped_descent import (
@@ -187,9 +188,10 @@ def rounding_error(descent: StoppedDescent, spec: ProblemSpec) -> float:
     total = HIGHER_ORDERS * (descent.horizon * each + 2 * ULP * descent.updates * length)
     if 2 * total > length:
         raise AssumptionError(
-            f"{{@passes}} and {{@batch_size}} give {descent.updates} updates with Lambda = {spec.regularization}, too "
+            f"{arg('passes')} and {arg('batch_size')} give {descent.updates} updates with Lambda = "
+            f"{spec.regularization}, too "
             f"many for a bound on their rounding errors.",
-            remedy="Choose fewer {@passes}, a larger {@batch_size} or a smaller {@C}.",
+            remedy=f"Choose fewer {arg('passes')}, a larger {arg('batch_size')} or a smaller {arg('C')}.",
         )
     return total
 
@@ -403,13 +405,16 @@ def default_batch(spec: ProblemSpec, records: int, passes: int) -> int:
 def _public_n(spec: ProblemSpec, goal: AnyGuarantee) -> int:
     if goal.adjacency is not Adjacency.REPLACE_ONE:
         raise AdjacencyError(
-            '{@method:"bolt_on"} is proved for {@adjacency:"replace_one"} (T33, T34), got "add_remove": the number of '
+            f"{quoted_arg('method', 'bolt_on')} is proved for {quoted_arg('adjacency', 'replace_one')} (T33, "
+            f'T34), got "add_remove": the number of '
             "records sets the batches and must be public.",
-            remedy='Use {@adjacency:"replace_one"}, or {@method:"gradient"} or {@method:"objective"}.',
+            remedy=f"Use {quoted_arg('adjacency', 'replace_one')}, or {quoted_arg('method', 'gradient')} or "
+            f"{quoted_arg('method', 'objective')}.",
         )
     if spec.n is None:
         raise ParameterError(
-            argument="n", rule='must be declared for {@method:"bolt_on"}: it sets the batches and the steps (T33)'
+            argument="n",
+            rule=f"must be declared for {quoted_arg('method', 'bolt_on')}: it sets the batches and the steps (T33)",
         )
     return spec.n
 
@@ -417,7 +422,8 @@ def _public_n(spec: ProblemSpec, goal: AnyGuarantee) -> int:
 def _require_smooth(spec: ProblemSpec) -> None:
     if not math.isfinite(spec.smoothness):
         raise AssumptionError(
-            f'{{@method:"bolt_on"}} needs a smooth loss, got {spec.loss.name!r}: at a kink steps push neighbours apart '
+            f"{quoted_arg('method', 'bolt_on')} needs a smooth loss, got {spec.loss.name!r}: at a kink steps "
+            f"push neighbours apart "
             f"(T33).",
             remedy=smooth_alternatives(spec.loss),
         )

@@ -26,6 +26,7 @@ from dperm.methods.sampled_gradient import SampledGradient
 from dperm.methods.sufficient import SufficientStatistics
 from dperm.noise.gamma_norm import MOST_DIM
 from dperm.presentation.facts import Fact
+from dperm.presentation.spelling import arg
 from dperm.privacy import ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 
@@ -154,7 +155,8 @@ def _warn(plan: Plan, clipped: ProblemSpec) -> None:
     if isinstance(plan.goal, ApproxDP) and plan.spec.n is not None and plan.goal.delta > 1 / plan.spec.n:
         warnings.warn(
             DpermWarning(
-                f"{{@delta:{plan.goal.delta:g}}} is above 1/n for {{@n:{plan.spec.n}}}: publishing a record at random "
+                f"{arg('delta', format(plan.goal.delta, 'g'))} is above 1/n for {arg('n', plan.spec.n)}: "
+                f"publishing a record at random "
                 f"would be as private.",
                 remedy="Choose a delta well below 1/n.",
             ),
@@ -205,7 +207,7 @@ def _for_kink(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
         smooth = ', or use the smooth loss="huber_hinge"' if spec.loss.labels is LabelKind.SIGN else ""
         raise AssumptionError(
             f"the kinked loss {spec.loss.name!r} needs gradient perturbation, DP-SGD or posterior sampling (T42), with "
-            f"delta > 0 and a public n, got goal={goal!r} and {{@n:{spec.n}}}.",
+            f"delta > 0 and a public n, got goal={goal!r} and {arg('n', repr(spec.n))}.",
             remedy=f"Set {' and '.join(missing)}{smooth}.",
         )
     cause = "the {loss} loss has a kink, so objective perturbation is not private (T42) and no certificate covers it"

@@ -13,6 +13,7 @@ from dperm.methods.conditions import is_pure
 from dperm.methods.defaults import prefers_gamma_norm
 from dperm.noise.gamma_norm import MOST_DIM
 from dperm.presentation.facts import Fact
+from dperm.presentation.spelling import quoted_arg
 from dperm.privacy.guarantee import AnyGuarantee
 
 PURE_NOISE_IS_SMALLER = Fact(
@@ -69,8 +70,8 @@ def coefficient_noise(
     match law:
         case "gaussian" if is_pure(goal):
             raise ConversionError(
-                f'{{@noise:"gaussian"}} never has a pure guarantee, got goal={goal!r}.',
-                remedy='Use {@noise:"gamma_norm"}, or a goal with delta > 0.',
+                f"{quoted_arg('noise', 'gaussian')} never has a pure guarantee, got goal={goal!r}.",
+                remedy=f"Use {quoted_arg('noise', 'gamma_norm')}, or a goal with delta > 0.",
             )
         case "gaussian":
             return GaussianMechanism.calibrate(sensitivity, goal, dim=dim, numerical_error=numerical_error)

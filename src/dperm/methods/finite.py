@@ -26,6 +26,7 @@ from dperm.methods.plan import Plan, row_limit
 from dperm.noise.bits import Stream
 from dperm.noise.choice import exponential_choice
 from dperm.presentation.facts import Fact
+from dperm.presentation.spelling import quoted_arg
 from dperm.privacy import Adjacency
 from dperm.privacy.digest import digest
 from dperm.privacy.guarantee import AnyGuarantee
@@ -346,7 +347,7 @@ def _costs(score: str, spec: ProblemSpec, hypotheses: Floats) -> Costs:
     if not 0 < costs.range < math.inf:
         raise ParameterError(
             argument="hypotheses",
-            rule='must not all be 0 for {@score:"loss"}, nor so long that the loss overflows',
+            rule=f"must not all be 0 for {quoted_arg('score', 'loss')}, nor so long that the loss overflows",
             remedy=f"The loss of a record ranges over {costs.range:g} at scores of at most {longest:g}.",
         )
     return costs
@@ -358,5 +359,5 @@ def _require_two_classes(spec: ProblemSpec) -> None:
         raise AssumptionError(
             f"FiniteClass supports classifiers of two classes (T59), with the logistic loss or a hinge, got the loss "
             f"{spec.loss.name!r} {kind}.",
-            remedy='Use {@method:"auto"} for it.',
+            remedy=f"Use {quoted_arg('method', 'auto')} for it.",
         )

@@ -23,6 +23,7 @@ from dperm.methods.descent import DescentSettings, default_descent, descend
 from dperm.methods.plan import Plan, noise_norm, row_limit
 from dperm.noise.bits import Stream
 from dperm.presentation.facts import Fact
+from dperm.presentation.spelling import arg, quoted_arg
 from dperm.privacy import GDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered
@@ -194,7 +195,8 @@ def public_normaliser(spec: ProblemSpec, method: str = "gradient") -> int:
     if spec.n is None:
         raise ParameterError(
             argument="n",
-            rule=f'must be declared for {{@method:"{method}"}}: it divides the sum of the gradients, and a number '
+            rule=f"must be declared for {quoted_arg('method', method)}: it divides the sum of the gradients, "
+            f"and a number "
             "taken from the data would be a release of its own (T45)",
             remedy="A rough public number is enough.",
         )
@@ -234,6 +236,8 @@ def default_projection(spec: ProblemSpec) -> float:
 def _refuse_pure(goal: AnyGuarantee) -> None:
     if is_pure(goal):
         raise ConversionError(
-            f'{{@method:"gradient"}} adds Gaussian noise, which never has a pure guarantee (T6), got goal={goal!r}.',
-            remedy='Set {@delta} > 0, or use {@method:"objective"} or {@method:"output"} with a smooth loss.',
+            f"{quoted_arg('method', 'gradient')} adds Gaussian noise, which never has a pure guarantee (T6), "
+            f"got goal={goal!r}.",
+            remedy=f"Set {arg('delta')} > 0, or use {quoted_arg('method', 'objective')} or "
+            f"{quoted_arg('method', 'output')} with a smooth loss.",
         )

@@ -23,6 +23,7 @@ from dperm.noise.bits import Stream
 from dperm.noise.gamma_norm import MOST_DIM, gamma_norm
 from dperm.noise.grid import Grid, Norm, root_up
 from dperm.noise.integer_noise import rounded_gaussian
+from dperm.presentation.spelling import quoted_arg
 from dperm.privacy.rounding import round_up
 
 FINENESS = 42
@@ -115,7 +116,7 @@ class GammaNormTerm(LinearTerm):
                 argument="dim",
                 rule=f"must be at most {MOST_DIM:,} for gamma-norm noise in the objective",
                 got=f"{self.dim:,}",
-                remedy='Set delta > 0 for Gaussian noise, or use {@method:"output"}.',
+                remedy=f"Set delta > 0 for Gaussian noise, or use {quoted_arg('method', 'output')}.",
             )
 
     @property

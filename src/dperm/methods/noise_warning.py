@@ -17,6 +17,7 @@ from dperm.methods.conditions import is_pure
 from dperm.methods.defaults import reference_noise
 from dperm.methods.plan import Plan
 from dperm.methods.sufficient import SufficientPlan
+from dperm.presentation.spelling import arg, quoted_arg
 
 CLASSES, NUMBERS = 2.0, 0.4
 """Smallest ratios of noise to signal at which classifiers and regressions were hardly better than a constant."""
@@ -91,8 +92,10 @@ def _about_skewed_labels(plan: SufficientPlan, n: int) -> DpermWarning | None:
     if share < NARROW_LABELS:
         return None
     return DpermWarning(
-        f'the noise of {{@method:"sufficient"}} grows with {{@label_range}}. With {n} records, {plan.spec.dim} '
+        f"the noise of {quoted_arg('method', 'sufficient')} grows with {arg('label_range')}. With {n} records, "
+        f"{plan.spec.dim} "
         f"coefficients and {plan.goal}, it outweighs skewed labels: labels with a mean near an end of the range and a "
         f"standard deviation below about {share:.0%} of it. Expect predictions no better than a constant for them.",
-        remedy='Use {@method:"objective"}, a narrower public {@label_range}, a larger epsilon or more records.',
+        remedy=f"Use {quoted_arg('method', 'objective')}, a narrower public {arg('label_range')}, a larger "
+        f"epsilon or more records.",
     )

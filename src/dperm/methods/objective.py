@@ -33,6 +33,7 @@ from dperm.methods.plan import Plan, noise_norm, solver_tolerance
 from dperm.noise.bits import Stream
 from dperm.noise.gamma_norm import MOST_DIM
 from dperm.presentation.facts import Fact
+from dperm.presentation.spelling import quoted_arg
 from dperm.privacy import GDP, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered, round_down
@@ -126,8 +127,8 @@ def gaussian_perturbation(spec: ProblemSpec, goal: AnyGuarantee) -> GaussianPert
     epsilon, delta = epsilon_and_delta(goal, "objective")
     if delta == 0:
         raise ConversionError(
-            f'{{@noise:"gaussian"}} in the objective never has a pure guarantee, got goal={goal!r}.',
-            remedy='Use {@noise:"gamma_norm"}, or a goal with delta > 0.',
+            f"{quoted_arg('noise', 'gaussian')} in the objective never has a pure guarantee, got goal={goal!r}.",
+            remedy=f"Use {quoted_arg('noise', 'gamma_norm')}, or a goal with delta > 0.",
         )
     own, rest = objective_share(epsilon, delta)
     charge = require_determinant_charge(spec, own)

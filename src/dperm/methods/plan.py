@@ -245,14 +245,15 @@ def require_finite(plan: Plan) -> None:
 def extreme_arguments(spec: ProblemSpec, problem: str) -> ParameterError:
     """Return the error for public arguments too extreme for doubles."""
     given = [
-        f"{{@feature_norm}} or {{@bounds}} (radius {spec.radius:.3g})",
-        *([] if spec.regularization is None else [f"{{@C}} (Lambda = 1/C = {spec.regularization:.3g})"]),
-        *([] if spec.clip is None else [f"{{@clip}} ({spec.clip:.3g})"]),
-        *([] if spec.weight == 1 else [f"{{@class_weight}} ({spec.weight:.3g})"]),
+        f"{arg('feature_norm')} or {arg('bounds')} (radius {spec.radius:.3g})",
+        *([] if spec.regularization is None else [f"{arg('C')} (Lambda = 1/C = {spec.regularization:.3g})"]),
+        *([] if spec.clip is None else [f"{arg('clip')} ({spec.clip:.3g})"]),
+        *([] if spec.weight == 1 else [f"{arg('class_weight')} ({spec.weight:.3g})"]),
     ]
     return ParameterError(
         f"{', '.join(given)} and the goal are too extreme together: {problem}.",
-        remedy="Rescale the features to a {@feature_norm} near 1, and leave {@C} and {@clip} to the plan.",
+        remedy=f"Rescale the features to a {arg('feature_norm')} near 1, and leave {arg('C')} and {arg('clip')} "
+        f"to the plan.",
     )
 
 

@@ -23,6 +23,7 @@ from dperm.methods.plan import Plan
 from dperm.methods.rejection import MOST_INEXACT, RejectionSampler, affordable_strength
 from dperm.noise.bits import Stream
 from dperm.presentation.facts import Fact
+from dperm.presentation.spelling import arg, quoted_arg
 from dperm.privacy import Adjacency, ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered
@@ -95,9 +96,10 @@ class PosteriorSampling:
         """Check the theorem and both limits."""
         if self.theorem == "T49":
             raise AssumptionError(
-                '{@theorem:"T49"} is about bounded losses: those of linear models are not bounded, and there is no '
+                f"{quoted_arg('theorem', 'T49')} is about bounded losses: those of linear models are not "
+                f"bounded, and there is no "
                 "exact sampler of a posterior over all coefficients for it.",
-                remedy='Use FiniteClass, or {@theorem:"T50"}.',
+                remedy=f"Use FiniteClass, or {quoted_arg('theorem', 'T50')}.",
             )
         if self.theorem not in THEOREMS:
             raise ParameterError(
@@ -146,7 +148,8 @@ class PosteriorSampling:
         if spec.n is None:
             raise ParameterError(
                 argument="n",
-                rule='must be declared for {@method:"posterior"}: the largest number of proposals is proved for a '
+                rule=f"must be declared for {quoted_arg('method', 'posterior')}: the largest number of "
+                f"proposals is proved for a "
                 "public number of records (T52)",
                 remedy="A rough public number is enough.",
             )
@@ -186,14 +189,14 @@ class PosteriorSampling:
             raise AssumptionError(
                 f"no sampler that is exact for every data set is known for {sampler.rows} rows, {spec.dim} "
                 f"coefficients and Lambda = {spec.strength:.3g}: {float(sampler.trials):.3g} proposals could be "
-                f"needed, more than {{@most_trials:{self.most_trials}}} (T52).",
+                f"needed, more than {arg('most_trials', self.most_trials)} (T52).",
                 remedy=_remedies(spec),
             )
         if sampler.inexactness > min(MOST_INEXACT, ROUNDING * mu):
             raise AssumptionError(
                 f"rounding errors on {sampler.rows} rows may change the posterior's density by a factor of "
                 f"e^{sampler.inexactness:.3g}, too much for this goal (T52a).",
-                remedy='Use fewer records, or {@method:"gradient"}.',
+                remedy=f"Use fewer records, or {quoted_arg('method', 'gradient')}.",
             )
 
 
@@ -280,10 +283,12 @@ def approximate_goal(goal: AnyGuarantee) -> ApproxDP:
     if isinstance(goal, ApproxDP) and goal.delta > 0:
         return goal
     raise ConversionError(
-        f'{{@method:"posterior"}} needs delta > 0, as in ApproxDP(epsilon, delta, adjacency): T50 is a Gaussian '
+        f"{quoted_arg('method', 'posterior')} needs delta > 0, as in ApproxDP(epsilon, delta, adjacency): T50 "
+        f"is a Gaussian "
         f"guarantee, and the cap on the sampler's trials costs delta (T52), got goal={shown(goal)}.",
-        remedy='Set delta > 0. For a pure guarantee use FiniteClass, or {@method:"objective"} with a smooth loss; for '
-        'GDP, ZCDP and RDP {@method:"gradient"}.',
+        remedy=f"Set delta > 0. For a pure guarantee use FiniteClass, or {quoted_arg('method', 'objective')} "
+        f"with a smooth loss; for "
+        f"GDP, ZCDP and RDP {quoted_arg('method', 'gradient')}.",
     )
 
 
@@ -292,9 +297,9 @@ def require_convex(spec: ProblemSpec) -> None:
     if spec.outputs > 1 and spec.is_clipped:
         raise AssumptionError(
             f"a posterior needs convex losses (T50), but clipped gradients of the loss {spec.loss.name!r} belong to "
-            f"none (T44 is about one score), got {{@clip:{spec.clip:.6g}}} below the longest gradient "
+            f"none (T44 is about one score), got {arg('clip', format(spec.clip, '.6g'))} below the longest gradient "
             f"{spec.radius * spec.loss.slope:.6g}.",
-            remedy='Leave {@clip} out, or use {@method:"gradient"}.',
+            remedy=f"Leave {arg('clip')} out, or use {quoted_arg('method', 'gradient')}.",
         )
 
 
@@ -333,4 +338,5 @@ def _remedies(spec: ProblemSpec) -> str:
     """Return remedies: with a kink the bound depends on the temperature, without one on Lambda."""
     helps = "a smaller C" if math.isfinite(spec.smoothness) else "a smaller epsilon"
     smooth = 'loss="huber_hinge", ' if math.isinf(spec.smoothness) and spec.loss.labels is LabelKind.SIGN else ""
-    return f'Use {smooth}{helps}, fewer features or fewer records, or {{@method:"gradient"}} or {{@method:"sgd"}}.'
+    return f"Use {smooth}{helps}, fewer features or fewer records, or {quoted_arg('method', 'gradient')} or "
+    f"{quoted_arg('method', 'sgd')}."

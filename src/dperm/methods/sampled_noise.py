@@ -36,6 +36,7 @@ from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream
 from dperm.noise.grid import Grid, Norm, grid_for, sensitivity_on_grid
 from dperm.noise.integer_noise import LARGEST_SCALE, rounded_gaussian
+from dperm.presentation.spelling import arg, quoted_arg
 from dperm.privacy import Adjacency, ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered, raised
@@ -234,7 +235,7 @@ def _drawable(noises: tuple[SampledNoise, ...]) -> tuple[SampledNoise, ...]:
             raise AssumptionError(
                 f"the numerical error of the sums, up to {noise.sums.numerical_error:.3g}, outweighs the gradient of a "
                 f"record, at most {noise.sums.lipschitz:.3g}, and no noise for it can be drawn.",
-                remedy="Choose a larger {@clip} or {@C}, or a smaller {@projection}.",
+                remedy=f"Choose a larger {arg('clip')} or {arg('C')}, or a smaller {arg('projection')}.",
             )
     return noises
 
@@ -314,7 +315,7 @@ def _multiplier(family: Family, goal: ApproxDP, least: float = 0.0) -> float:
         raise AssumptionError(
             f"no noise of up to {high:g} times the sensitivity of one record meets goal={goal!r}: the numerical error "
             f"of the sums costs more than the goal.",
-            remedy="Use fewer {@steps}, or a smaller {@projection}.",
+            remedy=f"Use fewer {arg('steps')}, or a smaller {arg('projection')}.",
         ) from None
 
 
@@ -337,8 +338,10 @@ def approximate_goal(goal: AnyGuarantee) -> ApproxDP:
     if isinstance(goal, ApproxDP) and goal.delta > 0:
         return goal
     raise ConversionError(
-        f'{{@method:"sgd"}} needs delta > 0, as in ApproxDP(epsilon, delta, adjacency): noise on Poisson samples is '
+        f"{quoted_arg('method', 'sgd')} needs delta > 0, as in ApproxDP(epsilon, delta, adjacency): noise on "
+        f"Poisson samples is "
         f"calibrated by its privacy profile (T22, T25), got goal={shown(goal)}.",
-        remedy='Set {@delta} > 0. For a pure guarantee use {@method:"objective"} or {@method:"output"} with a smooth '
-        'loss; for GDP, ZCDP and RDP {@method:"gradient"}.',
+        remedy=f"Set {arg('delta')} > 0. For a pure guarantee use {quoted_arg('method', 'objective')} or "
+        f"{quoted_arg('method', 'output')} with a smooth "
+        f"loss; for GDP, ZCDP and RDP {quoted_arg('method', 'gradient')}.",
     )

@@ -41,7 +41,7 @@ USUAL_AVERAGE = 0.5
 STEPS = "It is the number of samples."
 MOST_EPOCHS = 10_000
 EPOCHS = "It is the mean number of draws of a record, steps times rate; 5 to 50 are usual."
-TOO_MANY = "It is epochs over the rate. Choose fewer {@epochs} or a larger {@batch_size}."
+TOO_MANY = f"It is epochs over the rate. Choose fewer {arg('epochs')} or a larger {arg('batch_size')}."
 BATCH = "It is the expected size of a sample: rate times n."
 FAILURE = 2.0**-40
 """Share of delta for samples too large for the bound on rounding errors."""
@@ -152,7 +152,10 @@ class SamplingRequest:
         if self.batch_size is not None:
             if self.batch_size > n:
                 raise ParameterError(
-                    argument="batch_size", rule=f"must not exceed {{@n:{n}}}", got=repr(self.batch_size), remedy=BATCH
+                    argument="batch_size",
+                    rule=f"must not exceed {arg('n', n)}",
+                    got=repr(self.batch_size),
+                    remedy=BATCH,
                 )
             return checks.between("batch_size / n", self.batch_size / n, SMALLEST_RATE, 1.0, BATCH)
         if self.epochs is not None:

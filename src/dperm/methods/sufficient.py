@@ -47,6 +47,7 @@ from dperm.methods.conditions import is_pure
 from dperm.methods.plan import Plan, noise_norm, row_limit
 from dperm.noise.bits import Stream
 from dperm.presentation.facts import Fact
+from dperm.presentation.spelling import quoted_arg
 from dperm.privacy import GDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered
@@ -268,19 +269,21 @@ def _refuse(spec: ProblemSpec, goal: AnyGuarantee) -> None:
         others = ("gradient", "sgd") if math.isinf(spec.smoothness) else ("objective", "gradient")
         squared = ", or PrivateLinearRegression" if spec.loss.labels is LabelKind.NUMBER else ""
         raise AssumptionError(
-            f'{{@method:"sufficient"}} is for the squared loss, determined by sums of squares, got the loss '
+            f"{quoted_arg('method', 'sufficient')} is for the squared loss, determined by sums of squares, got "
+            f"the loss "
             f"{spec.loss.name!r}.",
-            remedy=f'Use {{@method:"{others[0]}"}} or {{@method:"{others[1]}"}} for it{squared}.',
+            remedy=f"Use {quoted_arg('method', others[0])} or {quoted_arg('method', others[1])} for it{squared}.",
         )
     if is_pure(goal):
         raise ConversionError(
-            f'{{@method:"sufficient"}} adds Gaussian noise, which never has a pure guarantee (T6), got goal={goal!r}.',
-            remedy='Set delta > 0, or use {@method:"objective"} or {@method:"output"}.',
+            f"{quoted_arg('method', 'sufficient')} adds Gaussian noise, which never has a pure guarantee (T6), "
+            f"got goal={goal!r}.",
+            remedy=f"Set delta > 0, or use {quoted_arg('method', 'objective')} or {quoted_arg('method', 'output')}.",
         )
     if spec.dim > MOST_DIM:
         raise ParameterError(
             argument="dim",
-            rule=f'must be at most {MOST_DIM} for {{@method:"sufficient"}}: it releases dim x dim numbers',
+            rule=f"must be at most {MOST_DIM} for {quoted_arg('method', 'sufficient')}: it releases dim x dim numbers",
             got=str(spec.dim),
-            remedy='Use {@method:"gradient"}.',
+            remedy=f"Use {quoted_arg('method', 'gradient')}.",
         )

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """References to arguments inside messages, spelled by the front end that shows the message.
 
-A message template refers to an argument by ``{@name}`` or ``{@name:value}``. Python spells these references ``n`` and
-``n=100``; the command line spells them ``--n`` and ``--n 100``. Other braces are ordinary text.
+A message refers to an argument by `arg`. Python spells these references ``n`` and ``n=100``; the command line spells
+them ``--n`` and ``--n 100``. A reference stands between control characters. Text of the user, such as a column name, is
+quoted in messages by ``repr``, which escapes control characters: it cannot contain a reference.
 """
 
 import re
@@ -12,7 +13,9 @@ from collections.abc import Callable
 Spelling = Callable[[str, str | None], str]
 """Return the text of a reference from the argument's Python name and its value, or None without a value."""
 
-_REFERENCE = re.compile(r"\{@(\w+)(?::([^{}]*))?\}")
+_START, _VALUE, _END = "\x02", "\x1f", "\x03"
+_REFERENCE = re.compile(f"{_START}(\\w+)(?:{_VALUE}([^{_START}{_END}]*))?{_END}")
+_CONTROLS = str.maketrans(dict.fromkeys((_START, _VALUE, _END)))
 
 
 def arg(name: str, value: object = None) -> str:
@@ -30,7 +33,13 @@ def arg(name: str, value: object = None) -> str:
     >>> spell(f"Set {arg('n', 100)} or leave {arg('adjacency')} out.")
     'Set n=100 or leave adjacency out.'
     """
-    return f"{{@{name}}}" if value is None else f"{{@{name}:{str(value).replace('{', '(').replace('}', ')')}}}"
+    shown = "" if value is None else _VALUE + str(value).translate(_CONTROLS)
+    return f"{_START}{name}{shown}{_END}"
+
+
+def quoted_arg(name: str, value: object) -> str:
+    """Return a reference to an argument with a text value, which Python users see in double quotes."""
+    return arg(name, f'"{value}"')
 
 
 def python_spelling(name: str, value: str | None) -> str:

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Digest of the facts in a statement that are known before the data are read.
+"""Digest of the public facts of a fit, which binds its statement to its ledger entry.
 
-The reservation in a ledger holds this digest, so that an edit of these facts in a statement contradicts the ledger.
-They include the preparation that the guarantee does not cover, and the limits of the claim.
+The reservation in a ledger holds the digest of the public facts in the record. A statement repeats these facts in the
+fields "public_quantities", "mechanism" and "reasons", so an edit there contradicts the ledger. The digest covers facts
+and no sentences of the statement: a later version may word the sentences in another way.
 """
 
 import hashlib
@@ -11,34 +12,50 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dperm.privacy.record import Record
-from dperm.report.field_values import as_mapping, known_part
-from dperm.report.run_facts import run_facts
+from dperm.report.field_values import as_mapping, known_part, uncovered_preparation
+from dperm.report.fields import DECLARED
+from dperm.report.run_facts import TRANSFORMERS
 
-STATEMENT = "statement"
+PUBLIC_FACTS = "public_facts"
 """Name of the digest among the facts of a reservation."""
-BOUND_FIELDS = (
-    *("public_quantities", "mechanism", "covered", "preprocessing", "nonprivate_statistics", "reasons"),
-    *("contribution_bound", "limits"),
-)
-"""Fields of a statement that the digest covers, without the user's own statements beside them."""
+BOUND_FIELDS = ("public_quantities", "mechanism", "reasons")
+"""Fields of a statement with the public facts, beside the user's own statements."""
 _NAMED_LATER = ("columns", "schema_digest")
-"""Public facts that a schema adds when the model is written; the digest of the schema binds them."""
+"""Facts that a schema adds when the model is written; the digest of the schema binds them."""
 
 
-def release_digest(record: Record) -> str:
-    """Return the digest of the bound facts of a release, from its record as planned."""
-    return _digest(run_facts(record))
+def public_facts_digest(public: Mapping[str, Any], *, by_schema: bool = False) -> str:
+    """Return the SHA-256 digest of the public facts of a fit.
+
+    Parameters
+    ----------
+    public
+        Public facts as JSON-ready data.
+    by_schema
+        Whether a schema named the columns after the fit.
+    """
+    known = {name: value for name, value in public.items() if name not in _NAMED_LATER}
+    columns = None if by_schema else public.get("columns")
+    text = json.dumps(["dperm public facts", known, columns], sort_keys=True, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def public_facts_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the public facts of a fit from the fields of its statement: the inverse of `run_facts` for estimators."""
+    mechanism = dict(as_mapping(fields.get("mechanism")))
+    mechanism.pop("event", None)
+    method = mechanism.pop("name", None)
+    why = known_part("reasons", fields.get("reasons"))
+    found = {**as_mapping(fields.get("public_quantities")), **mechanism, "method": method}
+    return found if why is None else {**found, "why": why}
 
 
 def statement_digest(fields: Mapping[str, Any]) -> str:
-    """Return the digest of the bound facts in the fields of a statement."""
-    return _digest({name: known_part(name, fields.get(name)) for name in BOUND_FIELDS})
+    """Return the digest of the public facts in a statement."""
+    domain = as_mapping(known_part("data_domain", fields.get("data_domain")))
+    return public_facts_digest(public_facts_of(fields), by_schema=DECLARED in domain)
 
 
-def _digest(known: Mapping[str, Any]) -> str:
-    bound = {name: known.get(name) for name in BOUND_FIELDS}
-    for name in ("public_quantities", "mechanism"):
-        bound[name] = {key: value for key, value in as_mapping(bound[name]).items() if key not in _NAMED_LATER}
-    text = json.dumps(["dperm statement", bound], sort_keys=True, separators=(",", ":"))
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+def hides_preparation(fields: Mapping[str, Any]) -> bool:
+    """Return whether the facts name transformers fitted to the private data, and the limits do not say NOT COVERED."""
+    return TRANSFORMERS in as_mapping(fields.get("mechanism")) and not uncovered_preparation(fields)

@@ -18,6 +18,7 @@ from dperm.erm.losses import Logistic
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
 from dperm.mechanisms.goal import quotient_up
+from dperm.presentation.spelling import arg, quoted_arg
 from dperm.privacy import Adjacency
 from dperm.privacy.rounding import lowered, round_up
 from dperm.sensitivity.arguments import records_exchanged
@@ -92,8 +93,9 @@ def require_determinant_charge(spec: ProblemSpec, epsilon: float) -> float:
     raise AssumptionError(
         f"objective perturbation needs {times}log(1 + beta/Lambda) < {epsilon:.6g}, its part of epsilon (T43a), got "
         f"{charge:.6g} from beta={spec.bend:.6g} and Lambda={spec.strength:.6g}.",
-        remedy=f"Choose Lambda > {least:.6g}, that is C < {1 / least:.6g}, or {{@C:None}} to let the plan choose; or "
-        'use {@method:"gradient"} (delta > 0) or {@method:"output"}.',
+        remedy=f"Choose Lambda > {least:.6g}, that is C < {1 / least:.6g}, or {arg('C', 'None')} to let the "
+        f"plan choose; or "
+        f"use {quoted_arg('method', 'gradient')} (delta > 0) or {quoted_arg('method', 'output')}.",
     )
 
 

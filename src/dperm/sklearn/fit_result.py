@@ -23,7 +23,7 @@ from dperm.presentation.spelling import arg
 from dperm.privacy import PrivacyProfile, Record, Release
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.report import Statement, statement, unprotected
-from dperm.report.binding import release_digest
+from dperm.report.binding import public_facts_digest
 from dperm.sklearn.header import HeaderBudget, header_digest, plain_parameters
 from dperm.sklearn.labels import PublicLabels
 from dperm.sklearn.parameters import clip_unit
@@ -189,7 +189,9 @@ def fit_private(
     public["assumptions"] = _assumptions(plan, data)
     if budget is not None:
         header = header_digest(name, plain_parameters(parameters, plan.method), public)
-        budget = HeaderBudget(budget, header, release_digest(Record(**{**plan.facts.known, "public": public})))
+        budget = HeaderBudget(
+            budget, header, public_facts_digest(Record(**{**plan.facts.known, "public": public}).public)
+        )
     if seed is None:
         release = plan.run(lambda: data.read(plan.most_rows), budget)
     else:

@@ -20,7 +20,7 @@ import numpy as np
 from dperm.accounting.budget import Budget, Reservation
 from dperm.accounting.event import Event
 from dperm.privacy import Adjacency
-from dperm.report.binding import STATEMENT
+from dperm.report.binding import PUBLIC_FACTS
 
 HEADER = "model_header"
 """Name of the header's digest among the facts of a reservation."""
@@ -75,11 +75,11 @@ def header_digest(
 @final
 @dataclass(frozen=True)
 class HeaderBudget:
-    """`Budget` that adds digests of the model header and of the statement to the facts of each reservation."""
+    """`Budget` that adds digests of the model header and of the public facts to the facts of each reservation."""
 
     budget: Budget
     digest: str
-    statement: str
+    public_facts: str
 
     def check(self, event: Event) -> None:
         """Raise BudgetError if the budget does not cover ``event``; charges nothing."""
@@ -89,7 +89,7 @@ class HeaderBudget:
         self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
     ) -> Reservation:
         """Charge ``event`` to the budget, with both digests among the facts."""
-        bound = {HEADER: self.digest, STATEMENT: self.statement}
+        bound = {HEADER: self.digest, PUBLIC_FACTS: self.public_facts}
         return self.budget.reserve(event, request_id=request_id, facts={**(facts or {}), **bound})
 
 

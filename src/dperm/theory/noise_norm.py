@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dperm import checks
 from dperm.errors import AssumptionError
+from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
 from dperm.privacy.gaussian_profile import delta_bracket, mu_for
 from dperm.privacy.rounding import lowered, raised
@@ -98,8 +99,9 @@ def check_unclipped_logistic(goal: Goal, unclipped_logistic: bool) -> None:
     """Refuse ``unclipped_logistic`` with delta > 0: T36b is about gamma-norm noise."""
     if unclipped_logistic and goal.delta > 0:
         raise AssumptionError(
-            f"{{@unclipped_logistic:True}} is proved for pure guarantees (T36b), got {{@delta:{goal.delta!r}}}.",
-            remedy="Leave it out, or set {@delta:0.0}.",
+            f"{arg('unclipped_logistic', True)} is proved for pure guarantees (T36b), got "
+            f"{arg('delta', repr(goal.delta))}.",
+            remedy=f"Leave it out, or set {arg('delta', 0.0)}.",
         )
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from dperm import checks
 from dperm.errors import AssumptionError
+from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
 from dperm.privacy.rounding import raised
 from dperm.theory.noise_norm import (
@@ -138,7 +139,7 @@ class RegularizedRisk:
         if math.isinf(risk.bound):
             raise AssumptionError(
                 f"objective perturbation needs log(1 + smoothness/regularization) < epsilon (T36a), got "
-                f"{{@regularization:{risk.regularization!r}}} with {{@epsilon:{self.goal.epsilon!r}}}.",
+                f"{arg('regularization', repr(risk.regularization))} with {arg('epsilon', repr(self.goal.epsilon))}.",
                 remedy=f"Choose one above {least_regularization(self.problem, self.goal.epsilon):.6g}, or None for the "
                 "best.",
             )

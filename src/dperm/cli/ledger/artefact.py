@@ -28,6 +28,8 @@ _NO_COEFFICIENTS = (
 _MEANING = "meaning"
 _REBUILT = ("profile", _MEANING, "sampling")
 """Fields of a statement that follow from the guarantee and the event alone."""
+_BOUND = ("covered", "preprocessing", "nonprivate_statistics", "contribution_bound", "limits")
+"""Fields of a statement that follow from the public facts of a fit."""
 _NO_RELEASED = (
     "the ledger entry does not bind the coefficients in this file: a version of dperm before 0.5 wrote it, without the "
     "released values. Compared: guarantee, event and noise."
@@ -140,17 +142,18 @@ class Artefact:
 
     def _rebuilt_differences(self, reserved: Entry) -> Iterator[str]:
         """Yield fields of a statement in conflict with the facts, the guarantee or the event of the reservation."""
+        from dperm.report.field_values import known_part
         from dperm.report.headline import agrees
 
         if _has_other_facts(self.statement, reserved):
             yield (
-                f"{self.source} has other public quantities, mechanism, preparation of the data or limits than line "
+                f"{self.source} has other public quantities, mechanism, reasons or preparation of the data than line "
                 f"{reserved.seq} of account {reserved.account!r}: it was edited."
             )
         if not _can_be_rebuilt(self.statement, reserved):
             return
         for name, value in _rebuilt(self.statement, reserved).items():
-            written = self.statement.get(name)
+            written = known_part(name, self.statement.get(name))
             if not agrees(_numbers(written), _numbers(value)) if name == _MEANING else not agrees(written, value):
                 yield (
                     f"{self.source} has another {name} than follows from line {reserved.seq} of account "
@@ -166,7 +169,7 @@ class Artefact:
         if _is_bound(self.statement, reserved):
             from dperm.report.binding import BOUND_FIELDS
 
-            names += BOUND_FIELDS
+            names += [*BOUND_FIELDS, *(_BOUND if _can_be_rebuilt(self.statement, reserved) else ())]
         return _NO_COEFFICIENTS.format(", ".join([*names, "the receipt with its digest"]))
 
 
@@ -267,35 +270,41 @@ def _can_be_rebuilt(fields: Mapping[str, Any], reserved: Entry) -> bool:
 
 
 def _is_bound(fields: Mapping[str, Any], reserved: Entry) -> bool:
-    """Return whether the reservation binds the facts of a statement; only those of estimators, from 0.9.0 on."""
-    from dperm.report.binding import STATEMENT
+    """Return whether the reservation binds the public facts of a statement; only those of estimators."""
+    from dperm.report.binding import PUBLIC_FACTS
     from dperm.report.fields import PROMISING
 
-    return fields.get("status") in PROMISING and STATEMENT in _facts(reserved)
+    return fields.get("status") in PROMISING and PUBLIC_FACTS in _facts(reserved)
 
 
 def _has_other_facts(fields: Mapping[str, Any], reserved: Entry) -> bool:
-    from dperm.report.binding import STATEMENT, statement_digest
+    from dperm.report.binding import PUBLIC_FACTS, hides_preparation, statement_digest
 
-    return _is_bound(fields, reserved) and statement_digest(fields) != _facts(reserved)[STATEMENT]
+    if not _is_bound(fields, reserved):
+        return False
+    return statement_digest(fields) != _facts(reserved)[PUBLIC_FACTS] or hides_preparation(fields)
 
 
 def _rebuilt(fields: Mapping[str, Any], reserved: Entry) -> dict[str, Any]:
-    """Return the fields of `_REBUILT`, made again from the booked guarantee and event."""
+    """Return known parts made again: `_REBUILT` from the booked guarantee and event, `_BOUND` from public facts."""
     from dperm.accounting.stored_release import release_from_record
     from dperm.privacy import Record
     from dperm.privacy.guarantee import guarantee_from_dict
     from dperm.report import statement
+    from dperm.report.binding import public_facts_of
     from dperm.report.definitions import unit_of
+    from dperm.report.field_values import known_part
     from dperm.report.run_facts import TRANSFORMERS
 
     event = _mapping(reserved.body.get("event"))
     guarantee = guarantee_from_dict(dict(_mapping(_facts(reserved).get(GUARANTEE))))
     transformers = _mapping(fields.get("mechanism")).get(TRANSFORMERS)
     public = {"unit": unit_of(fields), **({} if transformers is None else {TRANSFORMERS: transformers})}
-    record = Record(guarantee, event, public=public)
+    is_bound = _is_bound(fields, reserved)
+    known = public_facts_of(fields) if is_bound else public
+    record = Record(guarantee, event, grade=str(_facts(reserved).get("grade", "")), public=known)
     made = statement(release_from_record(record, None))
-    return {name: made[name] for name in _REBUILT}
+    return {name: known_part(name, made[name]) for name in (*_REBUILT, *(_BOUND if is_bound else ()))}
 
 
 def _statement_damage(path: Path) -> str:
