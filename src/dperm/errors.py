@@ -125,9 +125,9 @@ class LeakError(ParameterError):
 
 
 class DataError(DpermError, ValueError):
-    """Private data break a rule.
+    """Private data are invalid.
 
-    Raised before any charge. The message contains no value, row or count.
+    Usually raised before any charge; otherwise the message says so. It contains no value, row or count.
     """
 
     default_code = "data"

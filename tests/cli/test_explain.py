@@ -46,7 +46,7 @@ def test_the_table_has_every_number_rounded_up_and_both_sentences(dperm, line):
         "accuracy of a guess from even odds": explanation.accuracy,
         f"posterior from even odds, exceeded with probability {explanation.surprise!r}": explanation.posterior,
         **{f"epsilon at delta {delta:g}": epsilon for delta, epsilon in explanation.epsilons},
-        "closest Gaussian mu (a reading, not a guarantee)": explanation.gdp_mu,
+        "nearest Gaussian mu (an approximation, not a guarantee)": explanation.gdp_mu,
     }
     for text, number in numbers.items():
         assert Decimal(shown[text].replace("infinite", "Infinity")) >= Decimal(number)

@@ -51,7 +51,7 @@ def test_the_sentences_say_what_was_found_and_what_it_rests_on(found: Outlook) -
     assert "one-sided" in said
     assert "synthetic" in said
     assert "Give baseline" in said
-    assert "not to the defaults" in said
+    assert "not to the default settings" in said
 
 
 def test_facts_have_codes_values_and_references_to_arguments(found: Outlook) -> None:

@@ -172,7 +172,7 @@ def test_it_can_be_read_and_rendered_and_everything_is_escaped(release):
     [
         (Poisson(Gaussian(2.0), rate=0.1) * 3, "Poisson sampling at rate 0.1"),
         (WithoutReplacement(Gaussian(2.0), rate=0.1), "sampling without replacement at rate 0.1"),
-        (Gaussian(2.0) * 7, "none: every record is used"),
+        (Gaussian(2.0) * 7, "no sampling (every record is used)"),
     ],
     ids=["poisson", "without replacement", "none"],
 )

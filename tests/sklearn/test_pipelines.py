@@ -159,6 +159,8 @@ def test_an_explicit_choice_is_in_the_statement_and_the_protection_is_not_rated(
     filled = fitted.statement_.filled({name: "stated" for name in fitted.statement_.required_gaps})
     assert filled.required_gaps == () and filled.headline.level == "not rated"
     assert filled.headline.release is None and filled.headline.missing == ()
+    assert not filled.is_private and '"private": false' in filled.to_json()
+    assert str(filled).startswith("Privacy: NOT COVERED")
     shown = filled.to_markdown()
     assert "NOT COVERED" in shown and "Not rated: the guarantee does not cover the preparation" in shown
     assert "right at most" not in shown + filled.to_json() and "rated strong" not in shown

@@ -134,8 +134,8 @@ class Poisson(SingleEvent):
 class WithoutReplacement(SingleEvent):
     """``event`` on a fresh uniform sample of public size m out of public n, ``rate`` = m / n.
 
-    Proved under replace-one only (T21, T24). The pair of T24 is valid but not tight. Brackets enclose the pair's
-    epsilon; the mechanism's own may be smaller.
+    Proved under replace-one only (T21, T24). The dominating pair of T24 is valid but not tight. The lower and
+    upper bounds enclose the epsilon of the pair; that of the mechanism may be smaller.
 
     Parameters
     ----------

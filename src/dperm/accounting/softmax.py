@@ -59,7 +59,7 @@ class PerturbedSoftmax(SingleEvent):
     noise_multiplier
         sigma/L with L = sqrt(2) w R.
     curvature
-        w R^2/(K Lambda): the mean eigenvalue of a record's Hessian over its rank K-1, over Lambda.
+        w R^2/(K Lambda): the mean of the K-1 nonzero eigenvalues of a record's Hessian, divided by Lambda.
     classes
         Number of classes K, at least 3.
 

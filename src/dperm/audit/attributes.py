@@ -41,7 +41,7 @@ class GaussianTarget:
     Attributes
     ----------
     deviation
-        Standard deviation, of the size of the model's residuals.
+        Standard deviation; close to that of the model's residuals.
     """
 
     deviation: float

@@ -135,7 +135,7 @@ def _print_table(explanation: "Explanation") -> None:
         ("accuracy of a guess from even odds", up(explanation.accuracy)),
         (f"posterior from even odds, exceeded with probability {explanation.surprise!r}", up(explanation.posterior)),
         *((f"epsilon at delta {delta:g}", up(epsilon)) for delta, epsilon in explanation.epsilons),
-        ("closest Gaussian mu (a reading, not a guarantee)", "none" if mu is None else up(mu)),
+        ("nearest Gaussian mu (an approximation, not a guarantee)", "none" if mu is None else up(mu)),
     ]
     print_table((f"one record, {explanation.adjacency.value}", "at most"), rows)
     level = f"Protection level in a privacy statement: {explanation.protection.level}."

@@ -76,7 +76,9 @@ Clip = Annotated[
 ]
 Rows = Annotated[
     int | None,
-    typer.Option("--n", metavar="N", show_default=False, help="Public number of records, if it is known."),
+    typer.Option(
+        "--n", metavar="N", show_default=False, help="Public number of records; plan fit needs it under replace_one."
+    ),
 ]
 Quantile = Annotated[
     float | None, number("--quantile", "Quantile for --estimator quantile, in (0, 1).", show_default="0.5")

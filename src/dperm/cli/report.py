@@ -150,9 +150,10 @@ def _print_result(output: Path | None, draft: Path | None, statement: "Statement
 
 def _headline(statement: "Statement") -> str:
     """Return the protection level with the attacker's success; the status of a statement without a guarantee."""
+    from dperm.report.fields import PRIVATE
     from dperm.report.headline import headline_sentences, headline_title
 
-    if not statement.is_private:
+    if statement["status"] != PRIVATE:
         return str(statement["status"])
     return f"{headline_title(statement.fields)}. {' '.join(headline_sentences(statement.fields))}"
 

@@ -34,7 +34,7 @@ __getattr__ = deprecated_names(__name__, {"Kind": "dperm.data.targets:LabelKind"
 
 
 class LabelKind(Enum):
-    """Form of the labels inside losses."""
+    """Encoding of the labels in a loss."""
 
     SIGN = "a sign"
     PLACE = "a place among classes"
@@ -46,7 +46,7 @@ class Target(Protocol):
 
     @property
     def kind(self) -> LabelKind:
-        """Form of the labels inside losses."""
+        """Encoding of the labels in a loss."""
 
     @property
     def outputs(self) -> int:

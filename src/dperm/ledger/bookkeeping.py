@@ -224,7 +224,7 @@ def close(books: Books, place: EntryReference, kind: EntryKind, body: Mapping[st
 
 
 def take_over(books: Books, place: EntryReference, holder: str, draws: int) -> int:
-    """Make ``holder`` the only holder allowed to draw noise under a reservation; return the number of draws that count.
+    """Make ``holder`` the only holder allowed to draw noise under a reservation; return the draws used up.
 
     Draws leased to an earlier holder count, made or not. So all holders together make no more draws than the largest
     number of a lease. Repeating the same call changes nothing.

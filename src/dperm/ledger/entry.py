@@ -50,7 +50,7 @@ class Entry:
     Attributes
     ----------
     account, seq
-        Account name, and number of the line from 1.
+        Account name, and entry number, starting at 1.
     kind
         Kind of the entry.
     request_id

@@ -33,7 +33,7 @@ class LedgerReservation:
     location
         Location of the ledger.
     places
-        Line of the account, and those of its ancestors.
+        Entry of this charge in the account, followed by those in its ancestors.
     request_id
         Id of the request; random if none was given.
     repeated
@@ -78,7 +78,7 @@ class LedgerReservation:
         self._close(EntryKind.BURN, {"reason": checked_text("reason", reason)})
 
     def take_over(self, draws: int) -> int:
-        """Become the only holder, durably; return the number of draws that count."""
+        """Become the only holder, durably; return the number of draws used up, leased ones included."""
         place = self.places[0]
         return self._change(lambda books: bookkeeping.take_over(books, place, self.holder, draws))
 

@@ -76,7 +76,7 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
     - *permute_and_flip* selects the largest u_h + X_h with exponential X_h of rate r. With m the largest score,
       X_h > m - u_h has probability e^-r(m - u_h), that of candidate h's coin landing heads. By memorylessness all
       candidates with heads are then equally likely to win. Given the other X, h wins if X_h > t. A neighbour changes t
-      by at most b - a, and so P(X_h > t) = e^-r max(t, 0) by a factor of at most e^r(b - a).
+      by at most b - a, which changes P(X_h > t) = e^(-r max(t, 0)) by a factor of at most e^(r (b - a)).
 
     Both rules are pure with epsilon = r (b - a), where b - a = 2 Delta, or Delta for monotone scores. The draw is
     exact, with scores read as exact numbers, including ties.

@@ -197,7 +197,7 @@ def _in_range(multiplier: float, goal: AnyGuarantee) -> float:
 
 @dataclass(frozen=True)
 class ObjectivePerturbation:
-    """The minimiser of the regularised problem plus a random linear term (T36a, T40, T41), released by T43.
+    """Release of the minimiser of the regularised objective with a random linear term (T36a, T40, T41, T43).
 
     For smooth losses of linear models with Lambda large enough that log(1 + beta/Lambda) < epsilon. Its noise in a
     direction of curvature h is sigma/(h + Lambda), compared with sigma/Lambda of output perturbation.

@@ -160,7 +160,7 @@ class Plan(ABC):
     def run(
         self, read: Callable[[], BoundedData], budget: Budget | None = None, *, bits: Bits | None = None
     ) -> Release[Floats]:
-        """Learn from the data and return the coefficients in the bounded space, the constant column's last.
+        """Learn from the data and return the coefficients in the bounded space, the intercept last.
 
         The order is the same for every release: check the budget, read the data, reserve, solve and draw, commit.
 

@@ -31,7 +31,7 @@ ONE_SIDED = Fact(
     "outlook.one_sided",
     "A proved bound is one-sided: the excess risk is at most this large, and usually far smaller. It applies to the "
     "problem without clipping, at the regularisation or number of steps with the smallest bound, and not to the "
-    "defaults behind the expected accuracy.",
+    "default settings of the estimators.",
 )
 MADE_UP = Fact(
     "outlook.made_up",

@@ -186,9 +186,9 @@ def records_for_accuracy(
     """Return the smallest number of rows at which privacy costs at most ``loss`` of accuracy, on simulated tables.
 
     Both accuracies belong to tables with the same number of rows, at least ten per column: with fewer, a model without
-    privacy learns little either. The classes are as difficult as at ``shape.n``. The search doubles or halves the
-    number of rows until two in a row are on the other side. The cost of privacy, smoothed to never rise with n, is
-    then interpolated.
+    privacy learns little either. The classes are as hard to separate as at ``shape.n``. The search doubles or halves
+    the number of rows until two consecutive sizes are on the other side of ``loss``. The cost of privacy, smoothed to
+    never rise with n, is then interpolated.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def records_for_accuracy(
     Raises
     ------
     ParameterError
-        If guessing the larger class has a smaller loss.
+        If always guessing the larger class costs at most ``loss`` of accuracy.
     """
     search = _Search(shape, checked_goal(goal), method, trials or Trials())
     target = _checked_loss(loss, shape)

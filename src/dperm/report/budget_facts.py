@@ -330,7 +330,7 @@ def _retries(receipt: Receipt) -> str:
     burned, still_open = receipt.get("burned"), receipt.get("open")
     if burned is None or still_open is None:
         return f"{NO_REFUNDS} {OUTSIDE}"
-    counts = f"Burned charges: {burned}, open charges: {still_open}. All of them count as spent."
+    counts = f"Charges of failed runs (burned): {burned}; of unfinished runs (open): {still_open}. Both count as spent."
     return f"{counts} {NO_REFUNDS} {OUTSIDE}"
 
 

@@ -31,6 +31,7 @@ TRANSFORMERS = "fitted_transformers"
 """Key in records for the transformers that a pipeline fitted to the data before the model."""
 UNNAMED = "unnamed mechanism"
 FIT = "this fit only: the coefficients, and anything computed from them alone."
+COVERED_FIT_ONLY = "the fit on the prepared rows alone. The preparation, and so the release, is NOT COVERED."
 ALL_ITERATES = (
     "Every step of the descent is covered as well: the event counts the noisy gradient of each step, so all iterates "
     "could be published at no further cost."
@@ -59,11 +60,11 @@ UNKNOWN_TRANSFORMERS = (
 STATISTICS = "inside the fit: none, apart from the public quantities."
 SCHEMES = {"poisson": "Poisson sampling", "without_replacement": "sampling without replacement"}
 """Sampling schemes, by type of event."""
-NO_SAMPLING = "none: every record is used"
+NO_SAMPLING = "no sampling (every record is used)"
 SAME_SAMPLING = "The plan that drew the samples also defined the accounted event: they cannot differ."
 NO_DPERM_NOISE = "dperm added no noise."
-EXACT = "Noise is drawn exactly, on a grid, and calibrated to the rounded value."
-NO_ERROR = "never understated, since every epsilon and delta is an upper bound, rounded up."
+EXACT = "Noise is drawn exactly, on a grid, and calibrated to the sensitivity of the rounded value."
+NO_ERROR = "epsilon and delta are never understated: both are upper bounds, rounded up."
 LIMITS = (
     "Scores, plots and error messages computed from the private data are not covered.",
     "Running time and memory use are not covered.",
@@ -81,8 +82,8 @@ CLIPPED = {
 }
 """Effects of clipped gradients on predictions, by loss."""
 SQUARED = (
-    "Predictions are not means where residuals are large: gradients were clipped, so residuals beyond the clip count "
-    "linearly, as in the Huber loss, and outliers and long tails have less influence."
+    "Predictions do not estimate conditional means where residuals are large: gradients were clipped, so residuals "
+    "beyond the clipping threshold count only linearly, as in the Huber loss, and outliers have less influence."
 )
 FAST = (
     "The noise is drawn in floating point (grade fast): the guarantee is that of the ideal distribution, and low-order "
@@ -168,15 +169,15 @@ def _fit_facts(record: Record) -> dict[str, object]:
     return {
         "public_quantities": taken,
         "mechanism": {"name": method, **public, "event": record.event},
-        "covered": " ".join((FIT, SEARCH, _covered_steps(method))),
+        "covered": COVERED_FIT_ONLY if uncovered_transformers(record) else _covered_by_fit(method),
         "preprocessing": _preprocessing(record, PREPROCESSING),
         "nonprivate_statistics": STATISTICS,
         **why,
     }
 
 
-def _covered_steps(method: object) -> str:
-    return ALL_ITERATES if method in STEPS_COVERED else FINAL_MODEL
+def _covered_by_fit(method: object) -> str:
+    return " ".join((FIT, SEARCH, ALL_ITERATES if method in STEPS_COVERED else FINAL_MODEL))
 
 
 def _training_facts(record: Record) -> dict[str, object]:

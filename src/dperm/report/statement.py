@@ -14,7 +14,7 @@ from dperm.presentation.nested_data import notebook_table, text_lines
 from dperm.report import fields as names
 from dperm.report.audits import audits_of, with_verdict
 from dperm.report.contradictions import contradictions
-from dperm.report.field_values import gaps_of, required_gaps, with_declared, with_stated
+from dperm.report.field_values import gaps_of, required_gaps, uncovered_preparation, with_declared, with_stated
 from dperm.report.headline import Headline, agrees, headline, headline_sentences, headline_title
 from dperm.report.markdown import markdown
 
@@ -26,6 +26,8 @@ FORMAT = 3
 READ = (2, FORMAT)
 """Readable versions."""
 SCHEMA = "statement.schema.json"
+NOT_COVERED_STATUS = "NOT COVERED: the guarantee of the fit does not cover this release."
+"""Displayed status of a fit on rows that transformers fitted to the private data have prepared."""
 _HEAD = ("format", "private", "headline", "gaps")
 
 
@@ -129,8 +131,11 @@ class Statement:
 
     @property
     def is_private(self) -> bool:
-        """Whether a guarantee holds: False for seeded runs, runs without noise, and refuted claims."""
-        return self.fields["status"] == names.PRIVATE
+        """Whether a guarantee covers the release: not for seeded runs, runs without noise, and refuted claims.
+
+        False also where transformers fitted to the private data prepared the rows.
+        """
+        return self.fields["status"] == names.PRIVATE and not uncovered_preparation(self.fields)
 
     @property
     def is_refuted(self) -> bool:
@@ -204,8 +209,12 @@ class Statement:
     def _rows(self) -> Iterator[tuple[str, object]]:
         """Yield titles and values; a private statement has its protection after the status."""
         for name, value in self.fields.items():
-            yield names.FIELDS[name], names.status_text(value) if name == "status" else value
-            if name == "status" and self.is_private:
+            if name != "status":
+                yield names.FIELDS[name], value
+                continue
+            uncovered = value == names.PRIVATE and not self.is_private
+            yield names.FIELDS[name], NOT_COVERED_STATUS if uncovered else names.status_text(value)
+            if value == names.PRIVATE:
                 yield "Protection", f"{headline_title(self.fields)}. {' '.join(headline_sentences(self.fields))}"
 
 

@@ -115,8 +115,8 @@ def constant_step_sensitivity(
 
     Notes
     -----
-    *Guarantees.* The bound holds for every fixed order of the records, so for a random one too. T33 prints the second
-    bound without 1 - q^k, its limit for many passes. With this factor linear losses attain it.
+    *Guarantees.* The bound holds for every fixed order of the records, so for a random one too. T33 states the second
+    bound without the factor 1 - q^k, its limit for many passes. With the factor, linear losses attain the bound.
 
     ===================  ====================================================
     edge case            result

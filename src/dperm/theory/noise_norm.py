@@ -124,7 +124,7 @@ def _fits(m: float, epsilon: float, delta: float) -> bool:
 
 
 def output_noise_cost(noise_norm: float, *, n: int, regularization: float, smoothness: float) -> float:
-    """Return a bound on the loss of a perturbed minimiser, F(theta + eta) - F(theta), rounded up.
+    """Return a bound on the excess objective of a perturbed minimiser, F(theta + eta) - F(theta), rounded up.
 
     Theorem T56 (mean scale, lambda = Lambda/n).
         F = (1/n) sum l_i + (lambda/2) ||theta||^2 with c-smooth losses, theta its minimiser, eta any vector:

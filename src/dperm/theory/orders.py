@@ -62,7 +62,7 @@ def objective_risk_order(
     Raises
     ------
     AssumptionError
-        For an infinite smoothness (T42).
+        If the smoothness constant is infinite, that is, the loss is not smooth (T42).
     """
     if smoothness == math.inf:
         raise AssumptionError(

@@ -9,9 +9,9 @@ from dperm.theory.results import constant
 
 
 def posterior_inflation(temperature: float) -> float:
-    """Return the asymptotic variance of one tempered sample over the one of the best estimate: 1 + 1/tau (T49).
+    """Return the asymptotic variance of one tempered sample relative to that of the best estimate: 1 + 1/tau (T49).
 
-    The mean of the tempered posterior varies like the estimate. A sample around it adds a variance of 1/tau times as
-    much. The result is rounded up.
+    The mean of the tempered posterior varies like the estimate. A sample around that mean adds 1/tau times this
+    variance. The result is rounded up.
     """
     return round_up(1 + 1 / Fraction(constant("temperature", temperature)))

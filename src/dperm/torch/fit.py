@@ -86,7 +86,7 @@ def fit(
         Under replace_one it is the number of records of the data set.
     batch_size, epochs
         Expected size of a sample, and expected number of draws of each record. Missing values follow from public
-        constants (`dperm.methods.sampling`): 1000 steps, at a rate with negligible cost of sampling.
+        constants (`dperm.methods.sampling`): 1000 steps, at a rate at which subsampling costs little accuracy.
     clip_norm, clipping, grade, physical_batch_size
         As for `DPSGD`.
     optimizer
@@ -97,7 +97,7 @@ def fit(
     ledger
         Budget to charge.
     progress
-        Whether a progress bar shows the steps; None: on a terminal.
+        Whether a progress bar shows the steps; None: only on a terminal.
     show_loss
         Whether to print mean losses from time to time. They come from the data without noise, and are **not covered**
         by the guarantee: only for people with access to the data.
@@ -109,7 +109,7 @@ def fit(
     ParameterError
         If an argument is out of range.
     AssumptionError
-        If model or loss mix examples, or no noise is enough.
+        If model or loss mix examples, or no amount of noise meets the goal.
     DataError
         If the training run fails on the data. The message shows no private value.
 

@@ -306,7 +306,7 @@ class DPSGDPlan:
         collate_fn, num_workers
             As for ``torch.utils.data.DataLoader``.
         progress
-            Whether a progress bar shows the steps; None: on a terminal.
+            Whether a progress bar shows the steps; None: only on a terminal.
         request_id
             Identifier of the charge; the same identifier is charged once.
         resume

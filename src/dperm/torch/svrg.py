@@ -192,7 +192,7 @@ class DPSVRGPlan:
 
     @property
     def deviations(self) -> tuple[float, float]:
-        """Standard deviations of the noise on a step's direction: part of the sample, part of the snapshot."""
+        """Standard deviations of the two noise terms in a step's direction: from the sample, and from the snapshot."""
         method = self.method
         return (
             self.noise.scale * method.clip_norm / (self.rate * self.n),

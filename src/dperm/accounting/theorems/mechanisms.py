@@ -43,8 +43,8 @@ def classical_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 
     Theorem T6a [Dwork & Roth 2014, Thm A.1].
         For 0 < eps < 1, N(0, sigma^2 I) on a query of l2-sensitivity Delta is (eps, delta)-DP.
 
-    Erratum E2: S0 and S1 state it for every eps > 0. It fails from eps = 8.4198 on at delta = 1e-5 (6.7718 at 1e-2,
-    7.4635 at 1e-3, 9.3743 at 1e-8): at eps = 10 the true delta is 2.27e-5. Below it is wasteful, 1.58 times the noise
+    Erratum E2: two lectures state it for every eps > 0. It fails from eps = 8.4198 on at delta = 1e-5 (6.7718 at 1e-2,
+    7.4635 at 1e-3, 9.3743 at 1e-8): at eps = 10 the true delta is 2.27e-5. Below, it is wasteful: 1.58 times the noise
     needed at eps = .1 and 1.30 times at eps = 1. ``analytic_gaussian_sigma`` is exact at every eps.
 
     Raises

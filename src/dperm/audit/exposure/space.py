@@ -65,7 +65,7 @@ class SecretSpace:
 
     @property
     def contexts(self) -> int:
-        """Number of proper beginnings of secrets: the number of model evaluations to score all secrets."""
+        """Number of proper prefixes of secrets: the number of model evaluations to score all secrets."""
         sizes = [len(each) for each in self.choices]
         return sum(math.prod(sizes[:level]) for level in range(len(sizes)))
 

@@ -60,7 +60,7 @@ def open(
         typer.Option(
             "--composition",
             metavar="basic|advanced",
-            help="With --delta: add epsilons, or their squares (better for many small releases).",
+            help="With --delta: basic adds epsilons; advanced adds their squares (better for many small releases).",
         ),
     ] = "basic",
     rho: Annotated[float | None, number("--rho", "Limit on the total rho (zCDP).")] = None,

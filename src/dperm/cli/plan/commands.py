@@ -14,7 +14,7 @@ from dperm.cli.plan.public_numbers import PrivacyOptions, TableColumns, TrialOpt
 from dperm.cli.running import reported_errors
 from dperm.errors import ParameterError
 
-HELP = """Plan a fit from public numbers: its cost, the expected accuracy, the number of records. No data are read.
+HELP = """Plan a fit without data: its cost, its expected accuracy, or the number of records it needs. No data are read.
 
 Bounds are proved; expected accuracies come from trials of the methods on synthetic tables. Nothing is charged.
 

@@ -53,9 +53,7 @@ WriteEvent = Annotated[
 Expect = Annotated[bool, typer.Option("--expect", help="With --schema: add the expected accuracy.")]
 Rows = Annotated[
     int | None,
-    typer.Option(
-        "--n", parser=_read_count, metavar="N", show_default=False, help="Public number of records, if it is known."
-    ),
+    typer.Option("--n", parser=_read_count, metavar="N", show_default=False, help="Public number of records."),
 ]
 Columns = Annotated[
     int | None,

@@ -223,7 +223,7 @@ def _noise(found: "Outlook") -> list[tuple[str, str]]:
     if not kinds:
         return []
     short = _grouped(kinds)
-    lines = ["standard deviation of each coordinate; all of it is rounded to a fine grid and drawn exactly", *short]
+    lines = ["standard deviation of each coordinate; all noise is rounded to a fine grid and drawn exactly", *short]
     return [("noise", below([*lines, *([_GAMMA] if any("gamma norm" in line for line in short) else [])]))]
 
 
