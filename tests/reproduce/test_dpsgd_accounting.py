@@ -7,7 +7,7 @@ import math
 import pytest
 
 from dperm.reproduce.lesson import Effort
-from dperm.reproduce.lessons.dpsgd_accounting import LESSON, SampledSteps
+from dperm.reproduce.lessons.dpsgd_accounting import LESSON, SampledGaussianSteps
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def test_everything_that_was_to_be_shown_is_shown(outcome):
     ],
 )
 def test_the_golden_numbers(rate, multiplier, steps, exact, renyi):  # pld_poisson_*: delta = 1e-5
-    setting = SampledSteps(multiplier, rate, steps)
+    setting = SampledGaussianSteps(multiplier, rate, steps)
     assert setting.exact[1] == pytest.approx(exact, rel=1e-3)
     assert setting.exact[1] <= exact  # the reference rounds up
     assert exact < setting.renyi <= renyi  # the reference has whole orders only
@@ -35,7 +35,7 @@ def test_the_golden_numbers(rate, multiplier, steps, exact, renyi):  # pld_poiss
 
 def test_one_step_by_hand():
     """The lemma for one step of sigma = 4: half of delta, over q, is the base's delta."""
-    setting = SampledSteps(4.0, 0.01, 1)
+    setting = SampledGaussianSteps(4.0, 0.01, 1)
     epsilon, delta = setting.step
     assert delta == pytest.approx(5e-6, rel=1e-9)
     assert epsilon == pytest.approx(math.log1p(0.01 * math.expm1(0.6505215292550266)), rel=1e-9)

@@ -138,7 +138,7 @@ def test_noise_is_proportional_to_the_clip():
 
 def test_a_clipped_mean_is_said_to_be_none():
     limits = " ".join(LINEAR.make().fit(X, Y).statement_["limits"])
-    assert "not means where residuals are large" in limits
+    assert "do not estimate conditional means where residuals are large" in limits
     assert LINEAR.make(clip=0.75).fit(X, Y).statement_["mechanism"]["clip_share"] == 0.75
     assert "no means" not in " ".join(HUBER.make().fit(X, Y).statement_["limits"])
 

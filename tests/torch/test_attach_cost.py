@@ -104,7 +104,7 @@ def test_losses_of_which_none_is_finite_are_warned_of_before_the_charge():
         spent.append(budget.spent["epsilon"])
         return own * float("nan")
 
-    told = "finite gradient.*Nothing is charged yet. Unless you stop it, this training is charged and learns nothing"
+    told = "finite gradient.*Nothing is charged yet. Unless you stop it, this training run is charged and learns"
     with warnings.catch_warnings():
         warnings.filterwarnings("error", category=DpermWarning)
         with pytest.raises(DpermWarning, match=told):
