@@ -113,18 +113,10 @@ class ComposedProfile(PrivacyProfile):
         """
         return estimate_epsilon(self.directions[0], checks.positive_delta("delta", delta, DELTA))
 
-    def epsilon(self, delta: float) -> float:
-        """Return an upper bound on the smallest epsilon at ``delta``."""
-        return self.epsilon_answer(delta).upper
-
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
         """Return (lower, upper) bounds on the smallest epsilon at ``delta``."""
         answer = self.epsilon_answer(delta)
         return answer.lower, answer.upper
-
-    def delta(self, epsilon: float) -> float:
-        """Return an upper bound on delta at ``epsilon``."""
-        return self.delta_answer(epsilon).upper
 
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
         """Return (lower, upper) bounds on delta at ``epsilon``."""
@@ -165,10 +157,6 @@ class CurveProfile(PrivacyProfile):
         """Adjacency of the underlying profile."""
         return self.profile.adjacency
 
-    def epsilon(self, delta: float) -> float:
-        """Return an upper bound on the smallest epsilon at ``delta``."""
-        return self.epsilon_bracket(delta)[1]
-
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
         """Return (lower, upper) bounds on the smallest epsilon at ``delta``."""
         target = checks.small_delta("delta", delta)
@@ -180,10 +168,6 @@ class CurveProfile(PrivacyProfile):
             return low, high
         below, above = self.profile.epsilon_bracket(target)
         return max(low, below), min(high, above)
-
-    def delta(self, epsilon: float) -> float:
-        """Return an upper bound on delta at ``epsilon``."""
-        return self.delta_bracket(epsilon)[1]
 
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
         """Return (lower, upper) bounds on delta at ``epsilon``."""

@@ -9,15 +9,14 @@ the upper bound the p with P(Bin(n, p) <= k) = a. Each alone is wrong with proba
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, xlog1py, xlogy
 
 from dperm.audit.arrays import numbers
+from dperm.data.arrays import Floats
 from dperm.errors import ParameterError
 from dperm.presentation.spelling import arg
 from dperm.privacy.rounding import ULP
-
-Floats = NDArray[np.float64]
 
 MOST_TRIALS = 10**12
 """Largest supported number of trials; beyond it, the incomplete beta function loses accuracy."""

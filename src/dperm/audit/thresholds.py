@@ -25,11 +25,11 @@ from dperm.audit.guesses import approximate_from_guesses, gaussian_from_guesses,
 from dperm.audit.lower_bound import LowerBound, alpha_of
 from dperm.audit.rates import from_rates, gaussian_from_rates
 from dperm.checks import shown
+from dperm.data.arrays import Floats
 from dperm.errors import ParameterError
 from dperm.noise.simulation import generator
 from dperm.presentation.spelling import arg
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FEWEST = 100

@@ -20,7 +20,7 @@ PUBLIC_FACTS = "public_facts"
 """Name of the digest among the facts of a reservation."""
 BOUND_FIELDS = ("public_quantities", "mechanism", "reasons")
 """Fields of a statement with the public facts, beside the user's own statements."""
-_NAMED_LATER = ("columns", "schema_digest")
+NAMED_LATER = ("columns", "schema_digest")
 """Facts that a schema adds when the model is written; the digest of the schema binds them."""
 
 
@@ -34,7 +34,7 @@ def public_facts_digest(public: Mapping[str, Any], *, by_schema: bool = False) -
     by_schema
         Whether a schema named the columns after the fit.
     """
-    known = {name: value for name, value in public.items() if name not in _NAMED_LATER}
+    known = {name: value for name, value in public.items() if name not in NAMED_LATER}
     columns = None if by_schema else public.get("columns")
     text = json.dumps(["dperm public facts", known, columns], sort_keys=True, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"

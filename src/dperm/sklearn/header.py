@@ -20,13 +20,11 @@ import numpy as np
 from dperm.accounting.budget import Budget, Reservation
 from dperm.accounting.event import Event
 from dperm.privacy import Adjacency
-from dperm.report.binding import PUBLIC_FACTS
+from dperm.report.binding import NAMED_LATER, PUBLIC_FACTS
 
 HEADER = "model_header"
 """Name of the header's digest among the facts of a reservation."""
 _LEFT_OUT = ("ledger",)
-_NAMED_LATER = ("columns", "schema_digest")
-"""Public facts added by a schema when the model is written."""
 
 
 def plain_parameters(given: Mapping[str, Any], method: str) -> dict[str, object]:
@@ -65,7 +63,7 @@ def header_digest(
     by_schema
         Whether a schema named the columns after the fit. The digest of the schema then binds the names.
     """
-    known = {name: value for name, value in public.items() if name not in _NAMED_LATER}
+    known = {name: value for name, value in public.items() if name not in NAMED_LATER}
     columns = None if by_schema else public.get("columns")
     content = ["dperm model header", kind, dict(parameters), known, columns]
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=_json_number)

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from dperm.accounting.theorems import poisson_gaussian_delta
+from dperm.data.arrays import Floats
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.lesson import Check, Effort, Lesson, LessonTable, Outcome
-
-Floats = NDArray[np.float64]
 
 OTHERS = 1000
 RATE = 0.01

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 from scipy.optimize import brentq
 
@@ -27,12 +26,12 @@ from dperm.accounting.lattice.upper import raised
 from dperm.accounting.laws.law import LossLaw
 from dperm.accounting.rdp import DEFAULT_ORDERS, rdp_epsilon
 from dperm.accounting.theorems import gaussian_tail_epsilon, loss_tail_bound
+from dperm.data.arrays import Floats
 from dperm.privacy import Adjacency
 from dperm.privacy.adjacency import Direction
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome
 
-Floats = NDArray[np.float64]
 TAIL = 1e-18
 """Largest mass of a step that counts as infinite."""
 

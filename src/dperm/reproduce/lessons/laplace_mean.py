@@ -6,16 +6,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammainccinv, gammaincinv
 
+from dperm.data.arrays import Floats
 from dperm.mechanisms.releases import Mean
 from dperm.noise.simulation import NotPrivateBits, generator
 from dperm.privacy import PureDP
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome
-
-Floats = NDArray[np.float64]
 
 SHARE = 0.3
 """Share of ones in the population."""

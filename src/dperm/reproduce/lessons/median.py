@@ -6,17 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dperm.accounting import PerturbedObjective, account
 from dperm.audit.intervals import clopper_pearson_lower, clopper_pearson_upper
+from dperm.data.arrays import Floats
 from dperm.erm.smoothing import SmoothPinball
 from dperm.noise.simulation import generator
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome
 from dperm.theory import median_atom
-
-Floats = NDArray[np.float64]
 
 EPSILON = 2.0
 WRONG = 1e-4

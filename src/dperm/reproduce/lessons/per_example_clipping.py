@@ -5,14 +5,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dperm.accounting.theorems import analytic_gaussian_epsilon
+from dperm.data.arrays import Floats
 from dperm.noise.simulation import generator
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome
-
-Floats = NDArray[np.float64]
 
 RECORDS, DIM = 200, 5
 CLIP = 1.0

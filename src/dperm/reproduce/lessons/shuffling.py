@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dperm.accounting import Gaussian, Poisson, account
 from dperm.accounting.theorems import analytic_gaussian_delta, shuffled_delta_lower
+from dperm.data.arrays import Floats
 from dperm.noise.simulation import generator
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome
-
-Floats = NDArray[np.float64]
 
 BATCHES = 10_000
 EPSILON = 4.0

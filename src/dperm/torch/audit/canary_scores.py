@@ -9,9 +9,9 @@ from typing import Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from dperm.data.arrays import Floats
 from dperm.errors import ParameterError
 from dperm.torch.audit.arguments import attempted, of_type, trainable
 from dperm.torch.audit.canaries import Pairs, TrainingCanaries
@@ -19,8 +19,6 @@ from dperm.torch.audit.canary_gradients import ShadowModel, flat_clipped
 from dperm.torch.loss_functions import Loss, per_example
 from dperm.torch.plan import DPSGDPlan
 from dperm.torch.session import PrivateTraining
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from dperm.accounting.events import Gaussian
 from dperm.accounting.sampled import Poisson
 from dperm.audit.lower_bound import LowerBound, alpha_of
 from dperm.audit.one_run_tradeoff import refutes_curve
+from dperm.data.arrays import Floats
 from dperm.privacy.profile import PrivacyProfile
-from dperm.torch.audit.canary_scores import Floats
 from dperm.torch.plan import DPSGDPlan
 
 ASSUMES = "the trade-off is that of Poisson-sampled Gaussians at this rate and number of steps, with some noise"

@@ -17,12 +17,13 @@ from dperm.audit.lower_bound import LowerBound
 from dperm.audit.one_run_tradeoff import gaussian_one_run, gaussian_one_run_mu
 from dperm.audit.ranking import ranked_guesses, too_few_guesses
 from dperm.checks import shown
+from dperm.data.arrays import Floats
 from dperm.errors import ParameterError
 from dperm.noise.bits import Bits
 from dperm.torch.audit.arguments import check_progress_function, of_type, trainable
 from dperm.torch.audit.canaries import TrainingCanaries
 from dperm.torch.audit.canary_dataset import check_plan, with_canaries
-from dperm.torch.audit.canary_scores import Floats, Watch
+from dperm.torch.audit.canary_scores import Watch
 from dperm.torch.audit.sampled_bound import sampled_one_run
 from dperm.torch.fit import OptimizerMaker, optimizer_of
 from dperm.torch.loss_functions import Loss, losses_of, per_example
