@@ -21,7 +21,9 @@ from dperm.ledger import Ledger
 from dperm.torch import QuantileClipping
 from dperm.torch.released_model import model_digest
 
-pytestmark = pytest.mark.filterwarnings("ignore:all planned steps", "ignore:the resumed training has")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:all planned steps", "ignore:the resumed training has", "ignore:the loop ended after"
+)
 
 
 def ledger_in(folder: Path) -> Ledger:

@@ -19,7 +19,9 @@ from dperm.ledger import EntryKind, Ledger, verify
 from dperm.torch import lease
 from dperm.torch.lease import DrawLease
 
-pytestmark = pytest.mark.filterwarnings("ignore:all planned steps", "ignore:the resumed training has")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:all planned steps", "ignore:the resumed training has", "ignore:the loop ended after"
+)
 LIMIT = ApproxDP(5.0, 5e-3, "add_remove")
 STEPS = 128
 BLOCK = 2  # 1/64 of the steps

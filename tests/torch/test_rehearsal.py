@@ -602,6 +602,8 @@ def test_a_loop_that_ends_in_a_later_rehearsal_is_released_with_a_warning(monkey
     assert private.release.guarantee.epsilon == 5.0
 
 
-def test_a_loop_that_ends_between_rehearsals_is_released():
-    assert counting(5).steps_taken == 1
-    assert counting(3, rehearsal=False).steps_taken == 4
+def test_a_loop_that_counts_batches_and_ends_between_rehearsals_is_released_with_a_warning():
+    with pytest.warns(DpermWarning, match=r"ended after 1 of \d+ planned steps, .* charged.*private\.steps_taken"):
+        assert counting(5).steps_taken == 1
+    with pytest.warns(DpermWarning, match=r"ended after 4 of \d+ planned steps"):
+        assert counting(3, rehearsal=False).steps_taken == 4

@@ -95,6 +95,7 @@ def test_a_scheduler_steps_where_the_optimizer_did():
     assert optimizer.param_groups[0]["lr"] == 0.5**5
 
 
+@pytest.mark.filterwarnings("ignore:the loop ended after")
 def test_a_loop_that_is_left_early_keeps_the_planned_guarantee():
     plan, model = plan_of(), model_of()
     with attached(plan, model) as private:
@@ -102,6 +103,17 @@ def test_a_loop_that_is_left_early_keeps_the_planned_guarantee():
     assert private.steps_taken == 2
     assert private.release.guarantee == plan.goal
     assert private.release.event == plan.event
+
+
+def test_a_loop_that_takes_all_steps_or_is_continued_from_a_checkpoint_ends_without_a_warning(tmp_path):
+    plan, model = plan_of(), model_of()
+    with attached(plan, model) as private:
+        walk(private, model, steps=2)
+        private.save(tmp_path / "run.pt")
+    with pytest.warns(DpermWarning, match="ended after 1 of"), attached(plan, model_of()) as private:
+        walk(private, private.model, steps=1)
+    with attached(plan, model_of()) as private:
+        walk(private, private.model, steps=plan.steps)
 
 
 @pytest.mark.filterwarnings("ignore:all planned steps")
@@ -160,6 +172,7 @@ def test_the_clip_norm_is_that_of_the_plan():
         assert private.clip_norm == 0.25
 
 
+@pytest.mark.filterwarnings("ignore:the loop ended after")
 def test_what_the_steps_so_far_would_have_cost_is_called_no_guarantee():
     plan, model = plan_of(), model_of()
     with attached(plan, model) as private:

@@ -181,10 +181,12 @@ def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     if floor >= max(wanted, least):
         cause = "so that {share:.0%} of epsilon is spent on the Jacobian determinant"
         return chosen_strength(floor, "determinant", cause, share=determinant_share(epsilon))
+    size = "{dim} coefficients" if spec.n is None else "{dim} coefficients and {@n:{n}}"
     if least >= wanted:
-        return chosen_strength(least, "dimension", "for {dim} coefficients, for every noise level", dim=spec.dim)
-    cause = "from noise of standard deviation {noise:.3g} on the sum of gradients and {dim} coefficients"
-    return chosen_strength(wanted, "noise", cause, noise=sigma, dim=spec.dim)
+        cause = f"for {size}; it is the smallest default at any noise level"
+        return chosen_strength(least, "dimension", cause, dim=spec.dim, n=spec.n)
+    cause = f"for {size}, with noise of standard deviation {{noise:.3g}} on the sum of gradients"
+    return chosen_strength(wanted, "noise", cause, noise=sigma, dim=spec.dim, n=spec.n)
 
 
 def descent_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:

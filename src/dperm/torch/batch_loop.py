@@ -20,6 +20,11 @@ ENDED = (
     "the loop ended during a rehearsal. Rehearsals hand out additional batches: count steps with private.steps_taken, "
     "not batches (enumerate(private))."
 )
+LEFT_EARLY = (
+    "the loop ended after {taken} of {planned} planned steps, and all of them are charged. If the loop counts batches "
+    "(enumerate(private)), count steps with private.steps_taken instead: rehearsals hand out additional batches."
+)
+"""Warning after a loop with a clean exit before the last planned step."""
 
 
 def ended_refusal(refusal: str) -> DpermError:

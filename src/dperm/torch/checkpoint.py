@@ -77,6 +77,7 @@ class Checkpoint:
     def __init__(self, plan: "DPSGDPlan", held: dict[str, Any] | None = None, journal: Journal | None = None) -> None:
         self._plan, self._held, self._journal = plan, held, journal
         self._saved = held is not None
+        self._saved_draws: int | None = None
         self._lease: DrawLease | None = None
         self.run: str = held["run"] if held else uuid.uuid4().hex
         self.extra: dict[str, Any] = held["extra"] if held else {}
@@ -100,6 +101,10 @@ class Checkpoint:
     def can_go_on(self) -> bool:
         """Whether the run could be resumed if it failed now."""
         return self._saved
+
+    def is_current(self, draws: int) -> bool:
+        """Return whether a checkpoint of this run was saved after ``draws`` draws."""
+        return self._saved_draws == draws
 
     def request_id(self, requested: str | None) -> str:
         """Return the identifier of the charge, the same in all parts of the run."""
@@ -241,7 +246,7 @@ class Checkpoint:
         }
         with whole_file(path) as file:
             torch.save(content, file)
-        self._saved = True
+        self._saved, self._saved_draws = True, update.draws
 
     def close(self) -> None:
         """Close the journal."""

@@ -25,7 +25,7 @@ from dperm.errors import AssumptionError, DpermWarning, ParameterError
 from dperm.mechanisms.run import PreparedRelease, Run, prepare_release
 from dperm.noise.bits import Bits, this_process
 from dperm.privacy import Release
-from dperm.torch.batch_loop import ENDED, BatchLoop, ended_refusal
+from dperm.torch.batch_loop import ENDED, LEFT_EARLY, BatchLoop, ended_refusal
 from dperm.torch.checkpoint import open_checkpoint
 from dperm.torch.gradients.per_example import PerExampleGradients, UnclippedGradients, checked_losses, sum_weighted
 from dperm.torch.gradients.scratch import keep_freed_memory
@@ -183,7 +183,10 @@ class PrivateTraining:
             if self._run is not None:
                 self._release = self._run.released(self.model, model_digest)
         if ended:
-            warnings.warn(f"{ENDED} The training took {self.steps_taken} steps.", DpermWarning, stacklevel=2)
+            warnings.warn(f"{ENDED} The training run took {self.steps_taken} steps.", DpermWarning, stacklevel=2)
+        elif self._release is not None and self._has_unused_steps():
+            text = LEFT_EARLY.format(taken=self.update.draws, planned=self.plan.steps)
+            warnings.warn(text, DpermWarning, stacklevel=2)
         self._structure.warn_of_buffers()
         if self._release is not None:
             warn_of_divergence(self.model, self._ready.value.inputs)
@@ -376,6 +379,11 @@ class PrivateTraining:
     def fail(self) -> None:
         """Mark the training run as failed: no step and no release may follow."""
         self._failed = True
+
+    def _has_unused_steps(self) -> bool:
+        """Return whether planned steps are left without a checkpoint to continue from."""
+        draws = self.update.draws
+        return draws < self.plan.steps and not self._checkpoint.is_current(draws)
 
     def _awaited_by(self, losses: Tensor) -> MicroBatch:
         """Return the micro-batch of ``losses``, after checks of their shape and origin."""

@@ -240,12 +240,8 @@ def check_batch_size_independence(model: nn.Module, examples: Examples) -> None:
     with without_dropout(model):
         reseed()
         state = torch.get_rng_state()
-        one = examples.batch(1)
-        numbers = sum(
-            leaf.numel() for leaf in tree_leaves((one, output_tensors(model, one))) if isinstance(leaf, Tensor)
-        )
         brief = is_large(model)
-        size = MANY if MANY * numbers <= LARGEST and not brief else SIZES[1]
+        size = SIZES[1] if brief else _larger_size(model, examples)
         call = examples.batch(size)
         whole = [leaf.detach() for leaf in output_tensors(model, call)]
         found = {rows: output_tensors(model, examples.select_rows(call, rows)) for rows in _orders(size, brief=brief)}
@@ -255,6 +251,13 @@ def check_batch_size_independence(model: nn.Module, examples: Examples) -> None:
         pairs = [(one[list(rows)], two.detach()) for one, two in zip(whole, parts, strict=True) if two.requires_grad]
         if not all(nearly_equal(one, two, KERNELS) for one, two in pairs):
             raise _size_dependence_error(first=rows == tuple(range(len(rows))))
+
+
+def _larger_size(model: nn.Module, examples: Examples) -> int:
+    """Return `MANY`, or fewer examples if inputs and outputs of so many hold more than `LARGEST` values."""
+    one = examples.batch(1)
+    leaves = tree_leaves((one, output_tensors(model, one)))
+    return MANY if MANY * sum(leaf.numel() for leaf in leaves if isinstance(leaf, Tensor)) <= LARGEST else SIZES[1]
 
 
 def _orders(size: int, *, brief: bool) -> list[tuple[int, ...]]:

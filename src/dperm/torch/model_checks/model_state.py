@@ -65,13 +65,14 @@ class ModelSnapshot:
                     held.plain[f"{name}.{key}" if name else key] = held._fingerprint(value, 0)
         return held
 
-    def restore(self) -> None:
-        """Restore all tensors and containers to the snapshot."""
+    def restore(self, *, attributes_only: bool = False) -> None:
+        """Restore all tensors and containers to the snapshot, or only those that are no parameters or buffers."""
         for now, before in self.containers:
             _restore_container(now, before)
+        kept = {id(value) for value in self.registered.values()} if attributes_only else set()
         with torch.no_grad():
             for tensor, value in self.tensors.values():
-                if not same_values(tensor, value):
+                if id(value) not in kept and not same_values(tensor, value):
                     tensor.copy_(value)
 
     def first_change(self, model: nn.Module) -> str | None:
@@ -233,8 +234,11 @@ def check_unchanged_buffers(model: nn.Module, start: ModelSnapshot) -> None:
 
 
 def _snapshot_after_run(model: nn.Module, examples: Examples, start: ModelSnapshot, *, shift: int) -> ModelSnapshot:
-    """Return the attributes after a run from the first state."""
-    start.restore()
+    """Return the attributes after a run from the first state.
+
+    Parameters and buffers need no restoring: a change is refused, whichever run made it.
+    """
+    start.restore(attributes_only=True)
     reseed()
     args, kwargs = examples.batch(EXAMPLES, shift=shift)
     model(*args, **kwargs)
