@@ -58,7 +58,7 @@ def gaussian_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float 
 
     Returns
     -------
-    array
+    ndarray
         tau(alpha) at ``orders``, rounded up.
 
     Raises
@@ -90,7 +90,7 @@ def laplace_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float =
 
     Returns
     -------
-    array
+    ndarray
         tau(alpha) at ``orders``, rounded up.
 
     Raises
@@ -209,7 +209,7 @@ def poisson_gaussian_rdp(
 
     Returns
     -------
-    array
+    ndarray
         tau(alpha) at ``orders``, rounded up.
 
     Raises

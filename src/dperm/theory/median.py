@@ -40,13 +40,23 @@ def median_atom(points: Sequence[float], place: float, *, sigma: float, regulari
     Parameters
     ----------
     points
-        Records x_i, public here: this is for teaching.
+        Records x_i. They are public here, since the function is for teaching.
     place
         Location of the atom.
     sigma
         Standard deviation of the noise.
     regularization
         Lambda; 0 for none.
+
+    Returns
+    -------
+    MedianAtom
+        Probability of the atom, and probability of an unbounded objective.
+
+    Raises
+    ------
+    ParameterError
+        If there are no records, or a number is out of range.
     """
     ordered = sorted(checks.real("points", point) for point in points)
     if not ordered:

@@ -56,6 +56,26 @@ def output_sample_size(
 
     The bound is T57, or T56a for ``risk="empirical"``.
 
+    Parameters
+    ----------
+    problem
+        Constants of the problem.
+    excess
+        Target of the excess risk per record.
+    epsilon
+        Epsilon of the guarantee.
+    adjacency
+        Neighbouring relation of the guarantee.
+    delta
+        Delta of the guarantee; 0 for a pure one.
+    risk
+        "population" or "empirical".
+
+    Returns
+    -------
+    int
+        Number of records.
+
     Raises
     ------
     ParameterError
@@ -78,7 +98,29 @@ def objective_sample_size(
 ) -> int:
     """Return the smallest n at which the bound for objective perturbation, at its best Lambda, is at most ``excess``.
 
-    The bound is T57, or T56a for ``risk="empirical"``. The other arguments are those of ``objective_excess_risk``.
+    The bound is T57, or T56a for ``risk="empirical"``.
+
+    Parameters
+    ----------
+    problem
+        Constants of the problem.
+    excess
+        Target of the excess risk per record.
+    epsilon
+        Epsilon of the guarantee.
+    adjacency
+        Neighbouring relation of the guarantee.
+    delta
+        Delta of the guarantee; 0 for a pure one.
+    unclipped_logistic
+        Whether the loss is the unclipped logistic loss (T36b).
+    risk
+        "population" or "empirical".
+
+    Returns
+    -------
+    int
+        Number of records.
 
     Raises
     ------
@@ -110,6 +152,26 @@ def gradient_sample_size(
 
     The bound is T48a, or T48 for ``risk="empirical"``.
 
+    Parameters
+    ----------
+    problem
+        Constants of the problem.
+    excess
+        Target of the excess risk per record.
+    epsilon
+        Epsilon of the guarantee.
+    delta
+        Delta of the guarantee; 0 for a pure one.
+    adjacency
+        Neighbouring relation of the guarantee.
+    risk
+        "population" or "empirical".
+
+    Returns
+    -------
+    int
+        Number of records.
+
     Raises
     ------
     ParameterError
@@ -139,11 +201,16 @@ def objective_sample_size_closed_form(
     Parameters
     ----------
     problem, excess, epsilon, adjacency
-        As in ``objective_sample_size``.
+        See ``objective_sample_size``.
     noise_epsilon
-        eps'; None takes 0.85 eps.
+        Part eps' of epsilon for the noise; None uses 0.85 eps.
     unclipped_logistic
-        Lambda' = k R^2/eps and eps' = eps (T36b).
+        Whether the loss is the unclipped logistic loss; then Lambda' = k R^2/eps and eps' = eps (T36b).
+
+    Returns
+    -------
+    int
+        Number of records, rounded up.
     """
     target, goal, problem = constant("excess", excess), Goal.of(epsilon, 0.0, adjacency), checked_problem(problem)
     check_unclipped_logistic(goal, unclipped_logistic)

@@ -23,7 +23,7 @@ from dperm.privacy import Adjacency
 class Mean(NoisyStatistic[float]):
     """Mean of numbers clipped to public bounds.
 
-    With m the middle and h the half width of [low, high]:
+    Let m be the middle and h the half width of [low, high].
 
     - Under replace-one n is public. The sum of x - m has sensitivity high - low, and the release is
       m + (sum + noise)/n, a mean of sensitivity (high - low)/n (T5). It is unbiased, and may lie outside the bounds.
@@ -35,9 +35,10 @@ class Mean(NoisyStatistic[float]):
     goal
         Guarantee of one release.
     bounds
-        (low, high): numbers, one per record, are clipped to [low, high].
+        Public bounds (low, high) to which the numbers are clipped.
     n
-        Number of records. Required under replace-one, where the data must have as many; None under add/remove.
+        Number of records. Required under replace-one, where the data must have exactly n records; None under
+        add/remove.
 
     Examples
     --------
@@ -88,14 +89,43 @@ class Mean(NoisyStatistic[float]):
         return None if self.n is None else self.mechanism.standard_deviation / self.n
 
     def totals(self, data: ArrayLike) -> Totals:
-        """Return the exact sum of x - m, and h n under add/remove; **not private**."""
+        """Return the exact sum of x - m, and h n under add/remove. They are **not private**.
+
+        Parameters
+        ----------
+        data
+            Private records.
+
+        Returns
+        -------
+        Totals
+            Exact totals, in units of the fixed point.
+
+        Raises
+        ------
+        DataError
+            If the data are invalid.
+        """
         (total,), found = self.clip.sums(data)
         records.require_records(found, self.n)
         count = [self.clip.radius * found] if self.adjacency is Adjacency.ADD_REMOVE else []
         return Totals([total, *count], found)
 
     def finished(self, noisy: Floats, n: int | None) -> float:
-        """Return the mean over the public n, or over the noisy n and clipped."""
+        """Return the mean over the public n, or the clipped mean over the noisy n.
+
+        Parameters
+        ----------
+        noisy
+            Noisy statistic.
+        n
+            Public number of records; None if it is private.
+
+        Returns
+        -------
+        float
+            Value to release.
+        """
         total, middle = Fraction(float(noisy[0])), self.clip.middle * self.clip.step
         if n is not None:
             return float(middle + total / n)
