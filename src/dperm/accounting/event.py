@@ -121,7 +121,7 @@ class SingleEvent(Event):
 
         Returns
         -------
-        Orders
+        ndarray
             tau(alpha) at ``orders``, rounded up.
         """
 

@@ -84,7 +84,7 @@ class Gaussian(SingleEvent):
 
         Returns
         -------
-        Orders
+        ndarray
             tau(alpha) at ``orders``, rounded up.
         """
         return rdp.gaussian_rdp(orders, self.noise_multiplier, _relative_sensitivity(adjacency))
@@ -165,7 +165,7 @@ class Laplace(SingleEvent):
 
         Returns
         -------
-        Orders
+        ndarray
             tau(alpha) at ``orders``, rounded up.
         """
         return rdp.laplace_rdp(orders, self.noise_multiplier, _relative_sensitivity(adjacency))
@@ -277,7 +277,7 @@ class Approximate(SingleEvent):
 
         Returns
         -------
-        Orders
+        ndarray
             tau(alpha) at ``orders``, rounded up.
 
         Raises
@@ -391,7 +391,7 @@ class Pure(SingleEvent):
 
         Returns
         -------
-        Orders
+        ndarray
             tau(alpha) at ``orders``, rounded up.
         """
         return self._general.rdp(orders, adjacency)
@@ -510,7 +510,7 @@ class RandomizedResponse(SingleEvent):
 
         Returns
         -------
-        Orders
+        ndarray
             tau(alpha) at ``orders``, rounded up.
         """
         return rdp.randomized_response_rdp(orders, self.epsilon, self.values)

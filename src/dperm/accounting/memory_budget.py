@@ -25,21 +25,36 @@ __getattr__ = deprecated_names(__name__, {"Entry": "dperm.accounting.memory_budg
 
 @dataclass(frozen=True)
 class MemoryEntry:
-    """One entry of the budget. Its cost counts in every state, also after a failure."""
+    """One entry of a `MemoryBudget`. Its cost counts in every state, even after a failure.
+
+    Attributes
+    ----------
+    number
+        Number of the entry, in the order of the charges.
+    event
+        Event as JSON (`dperm.accounting.serialize`).
+    cost
+        Amounts charged, by name, rounded up.
+    state
+        State of the reservation.
+    request_id
+        Identifier of the release, or None.
+    digest
+        Digest of the release, once committed.
+    reason
+        Reason for burning the reservation.
+    facts
+        Public facts supplied by the run.
+    """
 
     number: int
     event: str
-    """Event as JSON (`dperm.accounting.serialize`)."""
     cost: tuple[tuple[str, float], ...]
-    """Amounts charged, by name, rounded up."""
     state: State = State.RESERVED
     request_id: str | None = None
     digest: str | None = None
-    """Digest of the release, once committed."""
     reason: str | None = None
-    """Reason for burning the reservation."""
     facts: Mapping[str, object] = field(default_factory=dict, hash=False)
-    """Public facts supplied by the run."""
 
 
 @final

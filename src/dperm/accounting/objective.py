@@ -99,7 +99,7 @@ class PerturbedObjective(SingleEvent):
 
         Returns
         -------
-        Orders
+        ndarray
             tau(alpha) at ``orders``, rounded up.
         """
         return rdp.moment_rdp(orders, self.bound(adjacency))

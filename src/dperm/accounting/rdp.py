@@ -7,7 +7,7 @@ over both orders of every neighbouring pair. The curve of a composition is the s
 ``rdp_delta`` convert the sum to (epsilon, delta) by T17. Every curve is rounded up.
 
 >>> step = poisson_gaussian_rdp(DEFAULT_ORDERS, 1.0, rate=0.01, adjacency="add_remove")
->>> round(rdp_epsilon(1000 * step, delta=1e-5), 2)  # account() says 1.83
+>>> round(rdp_epsilon(1000 * step, delta=1e-5), 2)  # account() gives 1.83
 2.1
 """
 

@@ -113,7 +113,7 @@ class ReplaceOneOnly(SingleEvent):
 
         Returns
         -------
-        Orders
+        ndarray
             tau(alpha) at ``orders``, rounded up.
         """
         return self.event.rdp(orders, self.reading(adjacency))

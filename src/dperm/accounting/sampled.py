@@ -153,7 +153,7 @@ class Poisson(SingleEvent):
 
         Returns
         -------
-        Orders
+        ndarray
             tau(alpha) at ``orders``, rounded up.
 
         Raises
@@ -297,7 +297,7 @@ class WithoutReplacement(SingleEvent):
 
         Returns
         -------
-        Orders
+        ndarray
             tau(alpha) at ``orders``, rounded up.
 
         Raises

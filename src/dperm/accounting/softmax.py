@@ -127,7 +127,7 @@ class PerturbedSoftmax(SingleEvent):
 
         Returns
         -------
-        Orders
+        ndarray
             tau(alpha) at ``orders``, rounded up.
         """
         return rdp.moment_rdp(orders, self.bound(adjacency))

@@ -246,7 +246,7 @@ def enforce(
     =======================  =======================================================================
     NaN or infinite entry    DataError, or weight 0 with ``invalid="drop"``; clipping does not hide it.
     entry beyond its bounds  Clipped to the nearer bound.
-    row longer than norm     Scaled down to ``space.norm``, also if its square overflows.
+    row longer than norm     Scaled down to ``space.norm``, even if its square overflows.
     label outside target     DataError, or weight 0 with ``invalid="drop"``; numbers are clipped.
     no rows                  DataError.
     =======================  =======================================================================

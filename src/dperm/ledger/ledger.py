@@ -59,8 +59,8 @@ class Ledger:
     Notes
     -----
     **Guarantees.** All charged releases together satisfy the limit of the account (T14), even if they are chosen
-    adaptively and after crashes. If the limit was changed, the largest limit so far applies. Failures after a charge
-    are not refunded.
+    adaptively, and even after crashes. If the limit was changed, the largest limit so far applies. Failures after a
+    charge are not refunded.
 
     Examples
     --------

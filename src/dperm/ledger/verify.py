@@ -29,14 +29,24 @@ class VerifiedAccount:
 
 @dataclass(frozen=True)
 class Verification:
-    """Result of a verification, with its problems as sentences."""
+    """Result of a verification, with its problems as sentences.
+
+    Attributes
+    ----------
+    ledger
+        Id of the ledger; "" if it could not be read.
+    accounts
+        Verified accounts by name.
+    problems
+        Problems found, as sentences; empty if there are none.
+    anchors
+        Number of compared anchors.
+    """
 
     ledger: str
-    """Id of the ledger; "" if it could not be read."""
     accounts: Mapping[str, VerifiedAccount]
     problems: tuple[str, ...]
     anchors: int = 0
-    """Number of compared anchors."""
 
     @property
     def ok(self) -> bool:

@@ -96,7 +96,7 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
         Parameters
         ----------
         value
-            Flat value on which noise is added.
+            Flat value to which noise is added.
         stream
             Random bits of the release.
 

@@ -43,7 +43,7 @@ class GammaNormNoise(AdditiveMechanism):
 
         Returns
         -------
-        Self
+        GammaNormMechanism or GaussianMixtureMechanism
             The calibrated mechanism.
 
         Raises
@@ -141,7 +141,7 @@ class GammaNormMechanism(GammaNormNoise):
         Parameters
         ----------
         value
-            Flat value on which noise is added.
+            Flat value to which noise is added.
         stream
             Random bits of the release.
 

@@ -146,7 +146,7 @@ class GaussianMechanism(AdditiveMechanism):
         Parameters
         ----------
         value
-            Flat value on which noise is added.
+            Flat value to which noise is added.
         stream
             Random bits of the release.
 

@@ -103,7 +103,7 @@ class GaussianMixtureMechanism(GammaNormNoise):
         Parameters
         ----------
         value
-            Flat value on which noise is added.
+            Flat value to which noise is added.
         stream
             Random bits of the release.
 

@@ -176,7 +176,7 @@ class LaplaceMechanism(AdditiveMechanism):
         Parameters
         ----------
         value
-            Flat value on which noise is added.
+            Flat value to which noise is added.
         stream
             Random bits of the release.
 
@@ -305,7 +305,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
         Parameters
         ----------
         value
-            Flat value on which noise is added.
+            Flat value to which noise is added.
         stream
             Random bits of the release.
 

@@ -108,7 +108,7 @@ class Plan(ABC):
     @property
     @abstractmethod
     def theorems(self) -> tuple[str, ...]:
-        """Tags of the theorems behind the guarantee, besides those of the event."""
+        """Tags of the theorems behind the guarantee, in addition to those of the event."""
 
     @property
     @abstractmethod

@@ -26,7 +26,7 @@ def arg(name: str, value: object = None) -> str:
     name
         Python name of the argument.
     value
-        Value to show beside the name; None for the name alone.
+        Value to show with the name; None for the name alone.
 
     Returns
     -------

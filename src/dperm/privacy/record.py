@@ -200,7 +200,7 @@ class Release(Generic[Value]):
 
         Returns
         -------
-        Release[Other]
+        Release
             Release with the new value.
         """
         return Release(value, self.guarantee, self.profile, self.event, self.record)
@@ -215,7 +215,7 @@ class Release(Generic[Value]):
 
         Returns
         -------
-        Release[Value]
+        Release
             Release with the new record.
         """
         return replace(self, record=replace(self.record, public=public))

@@ -125,8 +125,9 @@ def approximate_minimizer_sensitivity(spec: ProblemSpec, tolerance: float, *, ro
         Let theta* minimise J + b'theta exactly and ||grad J(theta~) + b~|| <= tau with ||b~ - b|| <= e. Then
         ||theta~ - theta*|| <= tau'/Lambda with tau' = tau + e, and releasing theta~ plus noise is the composition of
         the exact mechanism with an additive one of sensitivity 2 tau'/Lambda.
-    Proof: b = -grad J(theta*), so theta~ is a function of the data and of theta*. Given theta*, it lies in a ball of
-    radius tau'/Lambda around it, whatever the data are. Two such points are at most 2 tau'/Lambda apart.
+    Proof: b = -grad J(theta*), so theta~ is a function of the data and of theta*. Given theta*, the point theta~ lies
+    in a ball of radius tau'/Lambda around theta*, whatever the data are. Two such points are at most 2 tau'/Lambda
+    apart.
 
     Parameters
     ----------

@@ -110,8 +110,8 @@ def determinant_charge(spec: ProblemSpec) -> float:
 
     Notes
     -----
-    *Guarantees.* The bound holds for smooth losses under both adjacencies. It does not apply to a loss with a kink
-    (T42): `ProblemSpec.bend` is infinite there, and so is the charge.
+    *Guarantees.* The bound holds for smooth losses under both adjacencies. The bound does not apply to a loss with a
+    kink (T42), for which `ProblemSpec.bend` and the charge are infinite.
     """
     curvature = relative_curvature(spec)
     return determinant_loss(curvature) if spec.outputs == 1 else softmax_determinant_loss(curvature, spec.outputs)
@@ -158,7 +158,7 @@ def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency)
         For the logistic loss, not clipped, and Lambda >= w R^2/epsilon (add/remove) or 2 w R^2/epsilon (replace-one),
         noise of density ~ e^{-epsilon ||b||/Delta_g} in the objective is epsilon-DP. Let s = abs(f') for a record. Then
         f'' = s (1 - s), so the record is charged at most epsilon s for b and epsilon s (1 - s) for the determinant
-        (half of each, and half of epsilon for the other record, where one is replaced), and 2s - s^2 <= 1.
+        (half of each under replace-one, where the other record gets the other half of epsilon), and 2s - s^2 <= 1.
 
     Parameters
     ----------

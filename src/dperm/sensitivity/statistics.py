@@ -28,8 +28,8 @@ def eigenvalue_sensitivity(spec: ProblemSpec) -> float:
 
     Notes
     -----
-    *Guarantees.* The bound is the same under both adjacencies and holds for every data set, including the empty one. It
-    does not include rounding errors (`dperm.erm.moments.eigenvalue_error`).
+    *Guarantees.* The bound is the same under both adjacencies and holds for every data set, including the empty one.
+    The bound does not include rounding errors (`dperm.erm.moments.eigenvalue_error`).
     """
     return round_up(Fraction(spec.weight) * Fraction(spec.radius) ** 2)
 

@@ -301,7 +301,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
 
         Returns
         -------
-        self
+        estimator
             The fitted model.
 
         Raises

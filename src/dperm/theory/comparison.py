@@ -215,7 +215,7 @@ def compare_methods(
     n
         Number of records.
     epsilon, delta, adjacency
-        Guarantee; delta = 0 for a pure one.
+        Guarantee; delta = 0 for pure DP.
     risk
         "population" or "empirical".
 
@@ -259,7 +259,7 @@ def best_method(
     adjacency
         Neighbouring relation of the guarantee.
     delta
-        Delta of the guarantee; 0 for a pure one.
+        Delta of the guarantee; 0 for pure DP.
     risk
         "population" or "empirical".
 

@@ -93,7 +93,7 @@ def dpgd_excess_risk(
     epsilon
         Epsilon of the guarantee.
     delta
-        Delta of the guarantee; 0 for a pure one.
+        Delta of the guarantee, positive.
     adjacency
         Neighbouring relation of the guarantee.
     lipschitz
@@ -166,7 +166,7 @@ def gradient_empirical_risk(
     epsilon
         Epsilon of the guarantee.
     delta
-        Delta of the guarantee; 0 for a pure one.
+        Delta of the guarantee, positive.
     adjacency
         Neighbouring relation of the guarantee.
     steps
@@ -215,7 +215,7 @@ def gradient_excess_risk(
     epsilon
         Epsilon of the guarantee.
     delta
-        Delta of the guarantee; 0 for a pure one.
+        Delta of the guarantee, positive.
     adjacency
         Neighbouring relation of the guarantee.
     steps

@@ -15,13 +15,13 @@ from dperm.theory.results import constant
 
 @dataclass(frozen=True)
 class MedianAtom:
-    """Probabilities for objective perturbation of the median (T42), to the nearest double; they bound nothing.
+    """Probabilities for objective perturbation of the median (T42), rounded to the nearest double; they are not bounds.
 
     Attributes
     ----------
     probability
-        Probability that the release is exactly the record. A neighbour without such a record has 0, so delta is at
-        least this at every epsilon.
+        Probability that the release is exactly the record. For a neighbour without such a record the probability is 0,
+        so delta is at least ``probability`` at every epsilon.
     unbounded
         Probability that the perturbed objective has no minimum; 0 with any regularisation.
     """

@@ -35,7 +35,7 @@ def gradient_risk_order(
     Returns
     -------
     OrderOnly
-        Order of the result, with its formula. It is not a bound.
+        Value and formula of the order, which is not a bound.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def output_risk_order(
     Returns
     -------
     OrderOnly
-        Order of the result, with its formula. It is not a bound.
+        Value and formula of the order, which is not a bound.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def objective_risk_order(
     Returns
     -------
     OrderOnly
-        Order of the result, with its formula. It is not a bound.
+        Value and formula of the order, which is not a bound.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def objective_sample_order(excess: float, dim: int, *, epsilon: float, reference
     Returns
     -------
     OrderOnly
-        Order of the result, with its formula. It is not a bound.
+        Value and formula of the order, which is not a bound.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def output_sample_order(excess: float, dim: int, *, epsilon: float, reference_no
     Returns
     -------
     OrderOnly
-        Order of the result, with its formula. It is not a bound.
+        Value and formula of the order, which is not a bound.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def gaussian_output_sample_order(
     epsilon
         Epsilon of the guarantee.
     delta
-        Delta of the guarantee; 0 for a pure one.
+        Delta of the guarantee, positive.
     failure
         Probability p of failure.
     reference_norm
@@ -240,7 +240,7 @@ def gaussian_output_sample_order(
     Returns
     -------
     OrderOnly
-        Order of the result, with its formula. It is not a bound.
+        Value and formula of the order, which is not a bound.
 
     Raises
     ------

@@ -172,7 +172,7 @@ def output_empirical_risk(
     adjacency
         Neighbouring relation of the guarantee.
     delta
-        Delta of the guarantee; 0 for a pure one.
+        Delta of the guarantee; 0 for pure DP.
     regularization
         Lambda, in sum scale; None for the value with the smallest bound.
 
@@ -217,7 +217,7 @@ def objective_empirical_risk(
     adjacency
         Neighbouring relation of the guarantee.
     delta
-        Delta of the guarantee; 0 for a pure one.
+        Delta of the guarantee; 0 for pure DP.
     regularization
         Lambda, in sum scale; None for the value with the smallest bound.
     unclipped_logistic
@@ -266,7 +266,7 @@ def output_excess_risk(
     n
         Number of records.
     epsilon, delta, adjacency
-        Guarantee; delta = 0 for a pure one.
+        Guarantee; delta = 0 for pure DP.
     regularization
         Lambda, in sum scale; None for the value with the smallest bound.
 

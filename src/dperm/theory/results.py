@@ -50,10 +50,11 @@ class LearningProblem:
 
     @property
     def zero_excess(self) -> float:
-        """Largest excess risk of theta = 0, which needs no data. A bound at or above it says nothing.
+        """Largest excess risk of theta = 0, which needs no data, rounded up.
 
-        It is L R0; for logistic loss, which is ln 2 at margin 0 and at least ln(1 + e^(-L R0)) at the reference, ln 2 -
-        ln(1 + e^(-L R0)) = ln(1 + tanh(L R0/2)). Rounded up.
+        A bound at or above this value is uninformative. In general the value is L R0. The logistic loss is ln 2 at
+        margin 0 and at least ln(1 + e^(-L R0)) at the reference, so the value is ln 2 - ln(1 + e^(-L R0)) = ln(1 +
+        tanh(L R0/2)).
         """
         reach = self.lipschitz * self.reference_norm
         return raised(math.log1p(math.tanh(reach / 2)) if self.logistic else reach, 16)
@@ -110,7 +111,7 @@ class DescentRisk:
 
 @dataclass(frozen=True)
 class OrderOnly:
-    """Value of an O(.) expression with its constant set to 1 and its logarithms dropped. It is not a bound.
+    """Value of an O(.) expression with its constant set to 1 and its logarithms dropped. The value is not a bound.
 
     Attributes
     ----------

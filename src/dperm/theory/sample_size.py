@@ -67,7 +67,7 @@ def output_sample_size(
     adjacency
         Neighbouring relation of the guarantee.
     delta
-        Delta of the guarantee; 0 for a pure one.
+        Delta of the guarantee; 0 for pure DP.
     risk
         "population" or "empirical".
 
@@ -111,7 +111,7 @@ def objective_sample_size(
     adjacency
         Neighbouring relation of the guarantee.
     delta
-        Delta of the guarantee; 0 for a pure one.
+        Delta of the guarantee; 0 for pure DP.
     unclipped_logistic
         Whether the loss is the unclipped logistic loss (T36b).
     risk
@@ -161,7 +161,7 @@ def gradient_sample_size(
     epsilon
         Epsilon of the guarantee.
     delta
-        Delta of the guarantee; 0 for a pure one.
+        Delta of the guarantee, positive.
     adjacency
         Neighbouring relation of the guarantee.
     risk
@@ -195,8 +195,9 @@ def objective_sample_size_closed_form(
 
     Theorem T57. At the best lambda the bound is R0 sqrt(4 L^2/n + E||b||^2/n^2), at most ``excess`` = g if
         n >= max(8 L^2 R0^2/g^2, R0 sqrt(2 d (d + 1)) k L/(eps' g)),  k = 2 under replace_one, 1 under add_remove.
-    It is Monteleoni's Theorem 4 (T58) with a constant, in expectation. The Lambda = n lambda >= 2 L sqrt(n)/R0 of this
-    bound must leave eps' for the noise: n >= (R0 Lambda'/(2 L))^2 as well, Lambda' = c/(e^(eps - eps') - 1).
+    This is Monteleoni's Theorem 4 (T58) with an explicit constant, in expectation. The Lambda = n lambda >= 2 L
+    sqrt(n)/R0 of this bound must leave eps' for the noise: n >= (R0 Lambda'/(2 L))^2 as well, Lambda' = c/(e^(eps -
+    eps') - 1).
 
     Parameters
     ----------

@@ -77,11 +77,24 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     Attributes
     ----------
-    module_ : the trained module, in evaluation mode classes_ : ndarray of the classes, sorted guarantee_ : guarantee
-    with its adjacency; None for a fit with random_state profile_ : privacy profile delta(epsilon); None without a
-    guarantee plan_ : plan of the fit release_ : the module with guarantee, profile, event and record record_ : record
-    of the fit, as plain data statement_ : every field of a report, as data n_features_in_, feature_names_in_ : as in
-    scikit-learn
+    module_
+        Trained module, in evaluation mode.
+    classes_
+        Classes, sorted.
+    guarantee_
+        Guarantee with its adjacency; None for a fit with ``random_state``.
+    profile_
+        Privacy profile delta(epsilon); None without a guarantee.
+    plan_
+        Plan of the fit.
+    release_
+        Module with its guarantee, profile, event and record.
+    record_
+        Record of the fit.
+    statement_
+        All fields of a privacy report, as data.
+    n_features_in_, feature_names_in_
+        See scikit-learn.
 
     Examples
     --------

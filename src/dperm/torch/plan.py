@@ -293,7 +293,7 @@ class DPSGDPlan:
         Parameters
         ----------
         model
-            Any module. It is not wrapped, and its hooks are removed at the end of the block.
+            Any module. The model is not wrapped, and its hooks are removed at the end of the block.
         optimizer
             Any optimizer of ``torch.optim`` over the trained parameters of the model, except those with a required
             closure (LBFGS) or sparse gradients (SparseAdam).

@@ -310,7 +310,7 @@ class PrivateTraining:
         Parameters
         ----------
         path
-            Path of the checkpoint. A journal of the steps is kept beside it; resuming needs both files.
+            Path of the checkpoint. A journal of the steps is written to the same folder; resuming needs both files.
         extra
             Additional plain data and tensors, such as ``scheduler.state_dict()``.
 

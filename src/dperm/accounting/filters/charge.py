@@ -24,7 +24,7 @@ def price(rule: Filter, event: Event) -> Cost:
 
     Returns
     -------
-    Cost
+    tuple of float
         One finite cost for each name of the filter.
 
     Raises
@@ -54,7 +54,7 @@ def total(spent: Amounts, cost: Cost) -> Amounts:
 
     Returns
     -------
-    Amounts
+    tuple of Fraction
         The sums.
     """
     return tuple(old + Fraction(new) for old, new in zip(spent, cost, strict=True))
@@ -72,7 +72,7 @@ def left(rule: Filter, spent: Amounts) -> Amounts:
 
     Returns
     -------
-    Amounts
+    tuple of Fraction
         One amount for each name of the filter.
     """
     return tuple(most - used for most, used in zip(rule.capacity, spent, strict=True))

@@ -26,7 +26,7 @@ class Filter(Protocol):
         """Limit on the sum of each cost."""
 
     def cost(self, event: Event) -> Cost:
-        """Return the costs of an event, rounded up. An infinite cost means that the event is refused.
+        """Return the costs of an event, rounded up. An event with an infinite cost is refused.
 
         Parameters
         ----------
@@ -35,7 +35,7 @@ class Filter(Protocol):
 
         Returns
         -------
-        Cost
+        tuple of float
             One cost for each of ``names``.
         """
 
@@ -49,7 +49,7 @@ class Filter(Protocol):
 
         Returns
         -------
-        AnyGuarantee
+        PureDP, ApproxDP, ZCDP, GDP or RDP
             The guarantee.
         """
 

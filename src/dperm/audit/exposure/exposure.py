@@ -278,9 +278,9 @@ def sampled_exposure(
 ) -> Exposure:
     """Return an estimate of the exposure from S random candidates (A10).
 
-    The estimate is log2 S - log2(1 + k), where k candidates are more likely than the secret. It is at most log2 S. The
-    interval is the Clopper-Pearson interval for the share of more likely candidates, in bits. Equally likely candidates
-    count as more likely for the lower end only.
+    The estimate is log2 S - log2(1 + k), where k candidates are more likely than the secret. The estimate is at most
+    log2 S. The interval is the Clopper-Pearson interval for the share of more likely candidates, in bits. Equally
+    likely candidates count as more likely for the lower end only.
 
     Parameters
     ----------

@@ -100,10 +100,19 @@ def _inverted(found: float, z: float, members: int, non_members: int) -> tuple[f
 
 @dataclass(frozen=True)
 class Rate:
-    """Point of a ROC curve, with two-sided intervals at the requested confidence."""
+    """Point of a ROC curve, with two-sided intervals at the requested confidence.
+
+    Attributes
+    ----------
+    threshold
+        Scores above the threshold are classified as members.
+    false_positive_rate, false_positive_interval
+        Share of the non-members classified as members, with its interval.
+    true_positive_rate, true_positive_interval
+        Share of the members classified as members, with its interval.
+    """
 
     threshold: float
-    """Scores above the threshold are classified as members."""
     false_positive_rate: float
     false_positive_interval: tuple[float, float]
     true_positive_rate: float
@@ -196,7 +205,7 @@ class Roc:
 
     @cached_property
     def curve(self) -> tuple[Floats, Floats]:
-        """(false-positive rates, true-positive rates), from (0, 0) to (1, 1), at each distinct score."""
+        """False-positive and true-positive rates at each distinct score, from (0, 0) to (1, 1)."""
         thresholds = np.unique(self.scores)[::-1]
         false = np.searchsorted(-self.non_members, -thresholds, "right") / len(self.non_members)
         true = np.searchsorted(-self.members, -thresholds, "right") / len(self.members)
@@ -210,7 +219,8 @@ class Roc:
     def auc_interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Return a two-sided interval for the area under the curve.
 
-        The interval is that of DeLong on the logit scale. It is approximate, and valid for independent trials.
+        The interval is that of DeLong on the logit scale. The interval is approximate, and valid for independent
+        trials.
 
         Parameters
         ----------

@@ -45,7 +45,7 @@ class Count(NoisyStatistic[int]):
 
     @property
     def public(self) -> dict[str, object]:
-        """Empty: a count has no constants besides its goal."""
+        """Empty mapping, since a count has no constants other than its goal."""
         return {}
 
     @property

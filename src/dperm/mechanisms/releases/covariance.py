@@ -111,7 +111,7 @@ class Covariance(NoisyStatistic[Floats]):
 
     @property
     def standard_error(self) -> Floats | None:
-        """Standard deviation of each entry, smaller by the weight off the diagonal; None if n is private."""
+        """Standard deviation of the noise in each entry, smaller off the diagonal; None if n is private."""
         if self.n is None:
             return None
         off_diagonal = self.mechanism.standard_deviation / self.n / float(WEIGHT)

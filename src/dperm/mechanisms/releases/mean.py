@@ -26,7 +26,8 @@ class Mean(NoisyStatistic[float]):
     Let m be the middle and h the half width of [low, high].
 
     - Under replace-one n is public. The sum of x - m has sensitivity high - low, and the release is
-      m + (sum + noise)/n, a mean of sensitivity (high - low)/n (T5). It is unbiased, and may lie outside the bounds.
+      m + (sum + noise)/n, a mean of sensitivity (high - low)/n (T5). The estimate is unbiased, and may lie outside the
+      bounds.
     - Under add/remove n is private. One release adds noise to the pair (sum of x - m, h n), of L1 sensitivity 2h and L2
       sensitivity sqrt(2) h. The value is m + sum / max(n, 1) of the noisy pair, clipped to [low, high].
 
@@ -85,7 +86,7 @@ class Mean(NoisyStatistic[float]):
 
     @property
     def standard_error(self) -> float | None:
-        """Standard deviation of the noise over n; None under add/remove, where n is private."""
+        """Standard deviation of the noise divided by n; None under add/remove, where n is private."""
         return None if self.n is None else self.mechanism.standard_deviation / self.n
 
     def totals(self, data: ArrayLike) -> Totals:

@@ -91,7 +91,7 @@ class NoisyStatistic(Mechanism[StatisticInput, Value]):
 
         Returns
         -------
-        Value
+        number or ndarray
             Value to release.
         """
 

@@ -155,8 +155,8 @@ class Sum(NoisyStatistic[Numbers]):
 
         Returns
         -------
-        Numbers
-            Value to release.
+        float or ndarray
+            A float for numbers, or an array for rows.
         """
         if self.bounds is None:
             return noisy
