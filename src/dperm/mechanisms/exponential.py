@@ -75,9 +75,9 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
       is at most r (b - a).
     - *permute_and_flip* selects the largest u_h + X_h with exponential X_h of rate r. With m the largest score, X_h > m
     - u_h has probability e^-r(m - u_h), the probability that the coin of candidate h lands heads. Since exponential
-    variables are memoryless, all candidates with heads are then equally likely to win. Given the other X, h wins if X_h
-    > t. Between neighbours t changes by at most b - a, which changes P(X_h > t) = e^(-r max(t, 0)) by a factor of at
-    most e^(r (b - a)).
+      variables are memoryless, all candidates with heads are then equally likely to win. Given the other X, h wins if
+      X_h > t. Between neighbours t changes by at most b - a, which changes P(X_h > t) = e^(-r max(t, 0)) by a factor of
+      at most e^(r (b - a)).
 
     Both rules are pure with epsilon = r (b - a), where b - a = 2 Delta, or Delta for monotone scores. The draw is
     exact, even for ties, and treats the scores as exact numbers.

@@ -184,11 +184,11 @@ def packing_sample_size(sets: int, epsilon: float, *, adjacency: Adjacency | str
 
     Theorem T60.
         D_1, ..., D_K have n records each and disjoint sets of correct answers. An algorithm that is correct on each
-        with probability s has n >= ln(s (K - 1)/(1 - s))/eps under replace-one, where any two are at most n
-        replacements apart: 1 - s >= P(A(D_1) wrong) >= (K - 1) e^(-n eps) s. Under add/remove they are up to 2n steps
-        apart, and the bound is halved.
+        with probability s has n >= ln(s (K - 1)/(1 - s))/eps under replace-one, where any two of the data sets are at
+        most n replacements apart: 1 - s >= P(A(D_1) wrong) >= (K - 1) e^(-n eps) s. Under add/remove the data sets are
+        up to 2n steps apart, and the bound is halved.
 
-    Erratum E20: the source has K for K - 1, and A(D_i) where A(D_1) belongs.
+    Erratum E20: the source has K instead of K - 1, and A(D_i) instead of A(D_1).
 
     Parameters
     ----------

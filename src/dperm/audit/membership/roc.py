@@ -219,8 +219,7 @@ class Roc:
     def auc_interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Return a two-sided interval for the area under the curve.
 
-        The interval is that of DeLong on the logit scale. The interval is approximate, and valid for independent
-        trials.
+        The interval is that of DeLong on the logit scale. This approximation is valid for independent trials.
 
         Parameters
         ----------

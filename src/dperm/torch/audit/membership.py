@@ -102,7 +102,7 @@ def lira(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> MembershipResult:
-    """Attack models trained by ``train`` with LiRA, each on a random half of the records.
+    """Attack models with LiRA, each trained by ``train`` on a random half of the records.
 
     Each model in turn is the target. All others, except the model trained on the complementary half, are the attacker's
     shadow models.
@@ -112,12 +112,11 @@ def lira(
     make_model
         Function that returns a new model.
     train
-        Function that trains a model in place on a pair (inputs, labels); for a private training run use
-        `dperm.torch.fit`.
+        Function that trains a model in place on a pair (inputs, labels); use `dperm.torch.fit` for private training.
     records
         Pair (inputs, labels) of tensors.
     models
-        Number of models to train, even. With fewer than 64 all records share one variance.
+        Number of models to train; an even number. With fewer than 64 all records share one variance.
     adjacency
         "add_remove" for an independent coin per record, or "replace_one" for exactly half of the records in every
         model.
