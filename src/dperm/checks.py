@@ -103,14 +103,20 @@ def _refusal(name: str, value: object, rule: str, remedy: str) -> ParameterError
 
 
 def shown(value: object) -> str:
-    """Return the repr of a value that can be a public constant, and the type name of anything else.
+    """Return the repr of a value that may be a public constant, and only the type name of any other value.
 
-    If arguments are swapped, a message that repeats an array, a list or a table would repeat private data.
+    If a caller swaps two arguments, a message with the repr of an array, a list or a table would reveal private data.
 
     Parameters
     ----------
     value
-        Value of an argument: a number, text, type, None, object of dperm, or a list of at most two of them.
+        Value of an argument.
+
+    Returns
+    -------
+    str
+        Text for an error message. The repr is used for numbers, text, types, None, dperm objects, and lists of at most
+        two of them.
     """
     if isinstance(value, int) and abs(value) >= 10**1000:
         return "an integer of more than a thousand digits"  # Python refuses to format it

@@ -14,9 +14,19 @@ def deprecated_names(module: str, names: Mapping[str, str]) -> Callable[[str], A
     Parameters
     ----------
     module
-        ``__name__`` of the module that had the old names.
+        ``__name__`` of the module that defined the old names.
     names
-        New location, "package.module:Name", by old name.
+        Mapping from each old name to its new location, "package.module:Name".
+
+    Returns
+    -------
+    Callable[[str], Any]
+        Function that returns the object for an old name with a DeprecationWarning.
+
+    Raises
+    ------
+    AttributeError
+        Raised by the returned function if a name is unknown.
 
     Examples
     --------

@@ -38,10 +38,7 @@ NO_LEDGER = "no-ledger"
 
 
 class Message:
-    """Message of an error or a warning, kept in parts.
-
-    Pass either ``argument`` and ``rule``, or a complete sentence as ``problem``. All texts may refer to arguments by
-    `dperm.presentation.spelling.arg`.
+    """Message of an error or a warning, stored in parts.
 
     Parameters
     ----------
@@ -52,11 +49,11 @@ class Message:
     rule
         Predicate that the argument must satisfy, starting with a verb: "must be a finite number > 0".
     got
-        The value received, as text. Leave it out if the value may be private.
+        The value received, as text. Omit a value that may be private.
     remedy
-        Complete sentences that tell the user how to correct the request.
+        One or more sentences that tell the user how to correct the request.
     code
-        Stable identifier for programs; that of the class by default.
+        Stable identifier for programs; by default that of the class.
 
     Examples
     --------
@@ -78,7 +75,18 @@ class Message:
         self.args = (str(self),)
 
     def describe(self, spelling: Spelling = python_spelling) -> str:
-        """Return the whole message, with arguments spelled by ``spelling``."""
+        """Return the complete message.
+
+        Parameters
+        ----------
+        spelling
+            Function that spells a reference to an argument, from its name and its value or None.
+
+        Returns
+        -------
+        str
+            The message, with all references spelled out.
+        """
         return " ".join(part for part in (self._problem(spelling), spell(self.remedy, spelling)) if part)
 
     @property
@@ -109,97 +117,199 @@ def _restored(kind: type[Message], parts: dict[str, Any]) -> Message:
 
 
 class DpermError(Message, Exception):
-    """Base class of all errors that dperm raises deliberately."""
+    """Base class of all errors that dperm raises deliberately.
+
+    Parameters
+    ----------
+    problem, argument, rule, got, remedy, code
+        See `Message`.
+    """
 
 
 class ParameterError(DpermError, ValueError):
-    """An argument is invalid or out of range."""
+    """Raised when an argument is invalid or out of range.
+
+    Parameters
+    ----------
+    problem, argument, rule, got, remedy, code
+        See `Message`.
+    """
 
     default_code = "parameter"
 
 
 class LeakError(ParameterError):
-    """The request would release private data without a guarantee: bounds are undeclared, or there is no noise."""
+    """Raised when a request would release private data without a guarantee, because bounds or noise are missing.
+
+    Parameters
+    ----------
+    problem, argument, rule, got, remedy, code
+        See `Message`.
+    """
 
     default_code = "leak"
 
 
 class DataError(DpermError, ValueError):
-    """Private data are invalid.
+    """Raised when private data are invalid.
 
-    Usually raised before any charge; otherwise the message says so. It contains no value, row or count.
+    The message contains no value, row or count. The error is usually raised before any charge; otherwise the message
+    states the charge.
+
+    Parameters
+    ----------
+    problem, argument, rule, got, remedy, code
+        See `Message`.
     """
 
     default_code = "data"
 
 
 class DataTypeError(DataError, TypeError):
-    """A table cell is not a number. The message names the column and nothing else."""
+    """Raised when a table cell is not a number. The message names only the column.
+
+    Parameters
+    ----------
+    problem, argument, rule, got, remedy, code
+        See `Message`.
+    """
 
     default_code = "data-type"
 
 
 class AdjacencyError(DpermError, ValueError):
-    """A claim is proved under one adjacency and was requested under the other."""
+    """Raised when a claim is proved under one adjacency but requested under the other.
+
+    Parameters
+    ----------
+    problem, argument, rule, got, remedy, code
+        See `Message`.
+    """
 
     default_code = "adjacency"
 
 
 class AssumptionError(DpermError, ValueError):
-    """A condition of a theorem does not hold."""
+    """Raised when a condition of a theorem does not hold.
+
+    Parameters
+    ----------
+    problem, argument, rule, got, remedy, code
+        See `Message`.
+    """
 
     default_code = "assumption"
 
 
 class ConversionError(DpermError, ValueError):
-    """No theorem converts one guarantee into the other."""
+    """Raised when no theorem converts one guarantee into the other.
+
+    Parameters
+    ----------
+    problem, argument, rule, got, remedy, code
+        See `Message`.
+    """
 
     default_code = "conversion"
 
 
 class EventFormatError(DpermError, ValueError):
-    """A stored event is malformed, or its format is newer than this version."""
+    """Raised when a stored event is malformed, or has a newer format than this version supports.
+
+    Parameters
+    ----------
+    problem, argument, rule, got, remedy, code
+        See `Message`.
+    """
 
     default_code = "event-format"
 
 
 class ModelFormatError(DpermError, ValueError):
-    """A file contains no model, is damaged, or its format is newer than this version."""
+    """Raised when a file contains no model, is damaged, or has a newer format than this version supports.
+
+    Parameters
+    ----------
+    problem, argument, rule, got, remedy, code
+        See `Message`.
+    """
 
     default_code = "model-format"
 
 
 class BudgetError(DpermError):
-    """The budget does not cover the request; nothing was charged."""
+    """Raised when the budget does not cover the request. Nothing is charged.
+
+    Parameters
+    ----------
+    problem, argument, rule, got, remedy, code
+        See `Message`.
+    """
 
     default_code = "budget"
 
 
 class SupersededError(BudgetError):
-    """Another run resumed from a checkpoint of this run and took over its charge. This run draws no more noise."""
+    """Raised when another run has resumed from a checkpoint of this run and taken over its charge.
+
+    This run must draw no more noise.
+
+    Parameters
+    ----------
+    problem, argument, rule, got, remedy, code
+        See `Message`.
+    """
 
     default_code = "superseded"
 
 
 class LedgerError(DpermError):
-    """A ledger cannot be read, written or trusted: it is damaged, replaced, rolled back or missing. Release nothing."""
+    """Raised when a ledger cannot be read, written or trusted.
+
+    The ledger may be damaged, replaced, rolled back or missing. Release nothing.
+
+    Parameters
+    ----------
+    problem, argument, rule, got, remedy, code
+        See `Message`.
+    """
 
     default_code = "ledger"
 
 
 class DpermWarning(Message, UserWarning):
-    """A valid request that deserves a second look."""
+    """Issued for a valid request that deserves a second look.
+
+    Parameters
+    ----------
+    problem, argument, rule, got, remedy, code
+        See `Message`.
+    """
 
     default_code = "warning"
 
 
 class NotPrivateWarning(DpermWarning):
-    """Randomness came from a seed, or there was none: no guarantee holds, and the result is NOT PRIVATE."""
+    """Issued when the randomness came from a seed, or there was no noise.
+
+    No guarantee holds, and the result is NOT PRIVATE.
+
+    Parameters
+    ----------
+    problem, argument, rule, got, remedy, code
+        See `Message`.
+    """
 
     default_code = "not-private"
 
 
 class PublicAssumptionWarning(DpermWarning):
-    """A value taken from the data is treated as public; issued once per process."""
+    """Issued once per process when a value taken from the data is treated as public.
+
+    Parameters
+    ----------
+    problem, argument, rule, got, remedy, code
+        See `Message`.
+    """
 
     default_code = "public-assumption"

@@ -26,8 +26,9 @@ def account(event: Event, adjacency: Adjacency | str | None = None) -> "Accounte
     """Return the privacy profile of ``event`` under ``adjacency``, with lower and upper bounds.
 
     Each direction of the adjacency is composed separately from dominating pairs (T15, T22, T23). A closed form is used
-    where one exists, else inversion of the moment generating function (contour), else a lattice (T28). Events without a
-    dominating pair of their own under replace-one are accounted under add/remove and converted by T4.
+    where one exists. Otherwise the moment generating function is inverted along a contour, or the loss is discretised
+    on a lattice (T28). Events without a known dominating pair under replace-one are accounted for under add/remove and
+    converted by T4.
 
     The parameters of all events must be fixed in advance (T14). Stopping early, or choosing the next event's parameters
     from earlier outputs, needs a filter (`dperm.accounting.budget`).
@@ -35,7 +36,7 @@ def account(event: Event, adjacency: Adjacency | str | None = None) -> "Accounte
     Parameters
     ----------
     event
-        Event, built from elementary events: compose with ``+`` and repeat with ``*``.
+        Event to account for. Compose elementary events with ``+`` and repeat them with ``*``.
     adjacency
         "add_remove" or "replace_one"; required.
 
@@ -47,7 +48,9 @@ def account(event: Event, adjacency: Adjacency | str | None = None) -> "Accounte
     Raises
     ------
     AdjacencyError
-        If no theorem covers some event under ``adjacency``; the message names a supported one.
+        If no theorem covers some event under ``adjacency``; the message names a supported adjacency.
+    ParameterError
+        If ``event`` is not an event.
 
     Examples
     --------

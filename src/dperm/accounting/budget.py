@@ -29,7 +29,7 @@ from dperm.presentation.spelling import arg
 
 
 class State(StrEnum):
-    """State of a reservation; it is charged in every state."""
+    """State of a reservation. A reservation stays charged in every state."""
 
     RESERVED = "reserved"
     """Charged; the release may be in progress."""
@@ -42,7 +42,7 @@ class State(StrEnum):
 
 
 class Reservation(Protocol):
-    """Charged part of a budget, for one release."""
+    """Protocol of a reservation: a charged part of a budget, for one release."""
 
     @property
     def state(self) -> State:
@@ -50,23 +50,30 @@ class Reservation(Protocol):
 
     @property
     def repeated(self) -> bool:
-        """True if the request id was already reserved. Then **draw no noise**: one charge pays for one release."""
+        """Whether the request id was already reserved. If so, **draw no noise**: one charge pays for one release."""
 
     @property
     def receipt(self) -> Mapping[str, object]:
-        """Location of the entry and the amounts spent, as public JSON data for the record of the release."""
+        """Location of the entry and amounts spent, as public JSON data for the record of the release."""
 
     def commit(self, digest: str) -> None:
-        """Close the reservation with the digest of the release; repeating the same digest has no effect.
+        """Close the reservation with the digest of the release. Repeating the call with the same digest has no effect.
+
+        Parameters
+        ----------
+        digest
+            Digest of the released value.
 
         Raises
         ------
         BudgetError
-            If the reservation was burned, or committed with another digest.
+            If the reservation was burned, or committed with a different digest.
         """
 
     def burn(self, reason: str) -> None:
-        """Close the reservation without a release; it stays charged. Burning twice has no effect.
+        """Close the reservation without a release.
+
+        The reservation stays charged. Burning it twice has no effect.
 
         Parameters
         ----------
@@ -80,11 +87,20 @@ class Reservation(Protocol):
         """
 
     def take_over(self, draws: int) -> int:
-        """Make this object the only holder of the reservation, durably; return the number of draws to count.
+        """Make this object the only holder of the reservation, durably.
 
         A resumable run leases its noise draws from the reservation. Every draw leased to an earlier holder counts as
-        made, so the result is at least ``draws``. All holders together never draw more often than the last leased
-        number.
+        made. All holders together therefore never draw more often than the last lease allows.
+
+        Parameters
+        ----------
+        draws
+            Number of draws that this run has already made.
+
+        Returns
+        -------
+        int
+            Number of draws to count as made, at least ``draws``.
 
         Raises
         ------
@@ -95,65 +111,82 @@ class Reservation(Protocol):
     def lease(self, draws: int) -> None:
         """Allow this holder ``draws`` noise draws in total, recorded durably before the first of them.
 
-        A number smaller than before returns unused draws.
+        A smaller number than before returns unused draws.
+
+        Parameters
+        ----------
+        draws
+            Total number of noise draws.
 
         Raises
         ------
         SupersededError
-            If another holder took over.
+            If another holder has taken over.
         BudgetError
             If the reservation is closed.
         """
 
     def check_holder(self) -> None:
-        """Check that no other holder took over; cheaper than ``lease``.
+        """Check that no other holder has taken over; cheaper than ``lease``.
 
         Raises
         ------
         SupersededError
-            If another holder took over.
+            If another holder has taken over.
         """
 
 
 @runtime_checkable
 class Budget(Protocol):
-    """Privacy budget with a limit, composed by a filter valid for adaptively chosen events (T14)."""
+    """Protocol of a privacy budget, with a limit enforced by a filter for adaptively chosen events (T14)."""
 
     def check(self, event: Event) -> None:
-        """Check that the budget covers ``event`` now; nothing is charged.
+        """Check that the budget covers ``event`` now. Nothing is charged.
+
+        Parameters
+        ----------
+        event
+            Event to check.
 
         Raises
         ------
         BudgetError
             If the remaining budget does not cover the event.
         AdjacencyError, ConversionError
-            If the event has no cost under the budget's adjacency, or in its unit of cost.
+            If the event has no cost under the budget's adjacency, or in the budget's unit of cost.
         """
 
     def reserve(
         self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
     ) -> Reservation:
-        """Charge ``event`` immediately, or raise the errors of ``check`` and charge nothing.
+        """Charge ``event`` immediately, or raise an error and charge nothing.
 
         Parameters
         ----------
         event
             Event to charge.
         request_id
-            Makes the call idempotent. The same id with the same event is charged once and returns the same reservation
-            (then ``repeated``). The same id with another event raises BudgetError.
+            Identifier that makes the call idempotent. A second call with the same id and the same event charges nothing
+            and returns the same reservation, marked as ``repeated``.
         facts
-            Public JSON data about the run, stored with the event, such as whether a seed makes it NOT PRIVATE.
+            Public JSON data about the run, stored with the event, such as whether a seed makes the run NOT PRIVATE.
 
         Returns
         -------
         Reservation
-            The charged reservation, to commit or burn.
+            The charged reservation. Commit it or burn it.
+
+        Raises
+        ------
+        BudgetError
+            If the remaining budget does not cover the event, or ``request_id`` was used for a different event.
+        AdjacencyError, ConversionError
+            If the event has no cost under the budget's adjacency, or in the budget's unit of cost.
         """
 
 
 class Resumable(Protocol):
-    """A run able to continue after a failure, under the same charge."""
+    """Protocol of a run that can continue after a failure, under the same charge."""
 
     @property
     def resumes(self) -> bool:
@@ -161,7 +194,7 @@ class Resumable(Protocol):
 
     @property
     def can_go_on(self) -> bool:
-        """Whether the run could be resumed after a failure now; if so, its reservation stays open."""
+        """Whether the run could be resumed after a failure at this point; if so, its reservation stays open."""
 
 
 @contextmanager
@@ -175,8 +208,8 @@ def charged(
 ) -> Iterator[Reservation]:
     """Run a release inside a reservation of ``event``, charged before the block starts.
 
-    An exception burns the reservation, receives a note about it, and propagates. Leaving the block without ``commit``
-    or ``burn`` also burns the reservation and issues a DpermWarning.
+    An exception in the block burns the reservation and propagates, with a note about the charge. Leaving the block
+    without ``commit`` or ``burn`` also burns the reservation, and issues a DpermWarning.
 
     Parameters
     ----------
@@ -189,8 +222,8 @@ def charged(
     facts
         Public JSON data stored with the event.
     resumable
-        A resumable run draws no more noise in total than its event declares. It may continue under its open
-        reservation.
+        Resumable run, which draws no more noise in total than its event declares. Such a run may continue under its
+        open reservation.
 
     Yields
     ------
@@ -200,8 +233,8 @@ def charged(
     Raises
     ------
     BudgetError
-        Before the block starts: if the budget does not cover the event, or if ``request_id`` was already reserved. A
-        second run would draw noise twice for one charge.
+        Before the block starts, if the budget does not cover the event or ``request_id`` was already reserved. A second
+        run would draw noise twice for one charge.
 
     Examples
     --------
@@ -242,7 +275,18 @@ def charged(
 
 
 def superseded(request_id: object) -> SupersededError:
-    """Return the error for a run whose charge was taken over by another run."""
+    """Return the error for a run whose charge was taken over by another run.
+
+    Parameters
+    ----------
+    request_id
+        Identifier of the request.
+
+    Returns
+    -------
+    SupersededError
+        Error to raise.
+    """
     return SupersededError(
         f"the run with request id {request_id!r} was superseded: another run resumed from a checkpoint of it, or from "
         f"a copy of one, and took over its charge. This run draws no more noise and releases nothing. Go on with the "
@@ -251,14 +295,48 @@ def superseded(request_id: object) -> SupersededError:
 
 
 def checked_text(name: str, value: object) -> str:
-    """Return ``value`` if it is a non-empty string (a digest, a reason, a request id), else raise ParameterError."""
+    """Return ``value`` if it is a non-empty string, such as a digest, a reason or a request id.
+
+    Parameters
+    ----------
+    name
+        Name of the argument, for the message.
+    value
+        Value to check.
+
+    Returns
+    -------
+    str
+        ``value``.
+
+    Raises
+    ------
+    ParameterError
+        If ``value`` is not a non-empty string.
+    """
     if not isinstance(value, str) or not value:
         raise ParameterError(f"{name} must be a string that is not empty, got {shown(value)}.")
     return value
 
 
 def checked_budget(budget: object) -> Budget:
-    """Return ``budget`` if it implements the `Budget` protocol, else raise ParameterError."""
+    """Return ``budget`` if it implements the `Budget` protocol.
+
+    Parameters
+    ----------
+    budget
+        Object to check.
+
+    Returns
+    -------
+    Budget
+        ``budget``.
+
+    Raises
+    ------
+    ParameterError
+        If ``budget`` does not implement the protocol.
+    """
     if not isinstance(budget, Budget):
         raise ParameterError(
             f"budget must be a budget or None, got {shown(budget)}. Give a ledger that was "

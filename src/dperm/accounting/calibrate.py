@@ -34,25 +34,27 @@ def calibrate(
     Parameters
     ----------
     family
-        Function from one positive parameter to an event. Epsilon must be monotone in the parameter, for example a noise
-        multiplier, a sampling rate or a number of steps (``lambda k: step * int(k)``).
+        Function from one positive parameter to an event. Epsilon must be monotone in the parameter. Examples are a
+        noise multiplier, a sampling rate, or a number of steps (``lambda k: step * int(k)``).
     epsilon, delta, adjacency
         Privacy target.
     bounds
-        Search interval of the parameter; for a sampling rate give (1e-6, 1.0).
+        Search interval for the parameter, such as (1e-6, 1.0) for a sampling rate.
     relative
-        Target relative distance to the exact parameter.
+        Target relative error of the parameter.
 
     Returns
     -------
     float
-        A parameter with certified epsilon at ``delta`` of at most ``epsilon``. The check uses exactly the returned
-        value and both directions of the adjacency.
+        Parameter for which the certified epsilon at ``delta`` is at most ``epsilon``. The certificate covers exactly
+        the returned value, in all directions of the adjacency.
 
     Raises
     ------
     AssumptionError
         If no parameter within ``bounds`` meets the target, or all of them do.
+    ParameterError
+        If an argument is out of range, or ``family`` does not return an event.
 
     Examples
     --------

@@ -28,11 +28,15 @@ Orders = NDArray[np.float64]
 
 
 class Event(ABC):
-    """An access to the data. Adaptive choices between events are covered if they were declared beforehand."""
+    """Access to the data, as seen by the accountant.
+
+    Compose events with ``+`` and repeat an event with ``*``. Adaptive choices between events are covered if the events
+    were declared beforehand.
+    """
 
     @abstractmethod
     def singles(self) -> "Iterator[tuple[SingleEvent, int]]":
-        """Yield every elementary event with its number of repetitions."""
+        """Yield each elementary event with its number of repetitions."""
 
     def __mul__(self, count: object) -> "Event":
         """Repeat the event ``count`` times, in sequence."""
@@ -61,7 +65,19 @@ class SingleEvent(Event):
         yield self, 1
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """Return the adjacency used for the loss: add/remove (then T4) if replace-one has no pair of its own.
+        """Return the adjacency under which the privacy loss is computed.
+
+        If no dominating pair is known under replace-one, the loss is computed under add/remove and converted by T4.
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        Adjacency
+            Adjacency under which the privacy loss is computed.
 
         Raises
         ------
@@ -73,21 +89,56 @@ class SingleEvent(Event):
     def unwrapped(self) -> "SingleEvent":
         """Return an event with exactly the same privacy loss: the wrapped event, or this event itself.
 
-        Budgets take exact costs from it, after `reading` has accepted the adjacency.
+        Budgets compute exact costs from the result, after `reading` has accepted the adjacency.
         """
         return self
 
     @abstractmethod
     def law(self, direction: Direction) -> LossLaw:
-        """Return the privacy loss distribution of a dominating pair in this direction."""
+        """Return the privacy loss distribution of a dominating pair in this direction.
+
+        Parameters
+        ----------
+        direction
+            Direction of the neighbouring pair, which determines the adjacency.
+
+        Returns
+        -------
+        LossLaw
+            Privacy loss distribution of the dominating pair.
+        """
 
     @abstractmethod
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return an upper bound on the Rényi curve tau(alpha) at ``orders`` (T16)."""
+        """Return an upper bound on the Rényi curve tau(alpha) at ``orders`` (T16).
+
+        Parameters
+        ----------
+        orders
+            Rényi orders alpha > 1.
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        ndarray
+            tau(alpha) at ``orders``, rounded up.
+        """
 
     @abstractmethod
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the tags of the theorems behind the loss."""
+        """Return the tags of the theorems behind the privacy loss.
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Theorem tags such as "T6".
+        """
 
     @abstractmethod
     def fields(self) -> Json:

@@ -37,7 +37,13 @@ class Gaussian(SingleEvent):
     Parameters
     ----------
     noise_multiplier
-        Standard deviation of the noise over the L2 sensitivity s to one record added or removed.
+        Standard deviation of the noise divided by the L2 sensitivity s to one record added or removed.
+
+    Examples
+    --------
+    >>> from dperm import Gaussian, account
+    >>> round(account(Gaussian(noise_multiplier=2.0), adjacency="add_remove").epsilon(delta=1e-5), 4)
+    1.9931
     """
 
     noise_multiplier: float
@@ -52,15 +58,50 @@ class Gaussian(SingleEvent):
         )
 
     def law(self, direction: Direction) -> GaussianLoss:
-        """Return the privacy loss distribution of T6 with mu = sensitivity / sigma."""
+        """Return the privacy loss distribution of T6 with mu = sensitivity / sigma.
+
+        Parameters
+        ----------
+        direction
+            Direction of the neighbouring pair, which determines the adjacency.
+
+        Returns
+        -------
+        GaussianLoss
+            Privacy loss distribution of the dominating pair.
+        """
         return GaussianLoss(sensitivity(direction) / self.noise_multiplier)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve of Gaussian noise (T16)."""
+        """Return the Rényi curve of Gaussian noise (T16).
+
+        Parameters
+        ----------
+        orders
+            Rényi orders alpha > 1.
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        ndarray
+            tau(alpha) at ``orders``, rounded up.
+        """
         return rdp.gaussian_rdp(orders, self.noise_multiplier, _relative_sensitivity(adjacency))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the tags T6 and T19."""
+        """Return the tags T6 and T19.
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Theorem tags such as "T6".
+        """
         return ("T6", "T19")
 
     def fields(self) -> Json:
@@ -75,7 +116,13 @@ class Laplace(SingleEvent):
     Parameters
     ----------
     noise_multiplier
-        Scale of the noise over the L1 sensitivity s to one record added or removed.
+        Scale of the noise divided by the L1 sensitivity s to one record added or removed.
+
+    Examples
+    --------
+    >>> from dperm import Laplace, account
+    >>> round(account(Laplace(noise_multiplier=2.0), adjacency="add_remove").epsilon(delta=0.0), 6)
+    0.5
     """
 
     noise_multiplier: float
@@ -92,16 +139,50 @@ class Laplace(SingleEvent):
     def law(self, direction: Direction) -> LaplaceLoss:
         """Return the privacy loss distribution of T5 with epsilon = sensitivity / b.
 
-        The one-dimensional shift dominates: it is an extreme point of the L1 ball.
+        A shift of one coordinate dominates all others, since it is an extreme point of the L1 ball.
+
+        Parameters
+        ----------
+        direction
+            Direction of the neighbouring pair, which determines the adjacency.
+
+        Returns
+        -------
+        LaplaceLoss
+            Privacy loss distribution of the dominating pair.
         """
         return LaplaceLoss(sensitivity(direction) / self.noise_multiplier)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve of Laplace noise (T16)."""
+        """Return the Rényi curve of Laplace noise (T16).
+
+        Parameters
+        ----------
+        orders
+            Rényi orders alpha > 1.
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        ndarray
+            tau(alpha) at ``orders``, rounded up.
+        """
         return rdp.laplace_rdp(orders, self.noise_multiplier, _relative_sensitivity(adjacency))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the tag of the Laplace mechanism, T5."""
+        """Return the tag of the Laplace mechanism, T5.
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Theorem tags such as "T6".
+        """
         return ("T5",)
 
     def fields(self) -> Json:
@@ -113,8 +194,8 @@ class Laplace(SingleEvent):
 class Approximate(SingleEvent):
     """Any (epsilon, delta)-DP mechanism, known only by its guarantee under the declared adjacency.
 
-    It is accounted for by the privacy loss distribution that dominates all such mechanisms (T14). T4 converts an
-    add/remove guarantee to replace-one; a replace-one guarantee implies nothing under add/remove.
+    The event has the privacy loss distribution that dominates all such mechanisms (T14). T4 converts an add/remove
+    guarantee to replace-one; a replace-one guarantee implies nothing under add/remove.
 
     Parameters
     ----------
@@ -124,6 +205,13 @@ class Approximate(SingleEvent):
         Delta of the guarantee, in [0, 1).
     adjacency
         Adjacency of the guarantee, "add_remove" or "replace_one".
+
+    Examples
+    --------
+    >>> from dperm import Approximate, account
+    >>> query = Approximate(0.1, 1e-6, "add_remove")
+    >>> round(account(query * 10, adjacency="add_remove").epsilon(delta=1e-4), 4)
+    0.9417
     """
 
     epsilon: float
@@ -138,13 +226,39 @@ class Approximate(SingleEvent):
         object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """Return the adjacency; raise AdjacencyError for replace-one read under add/remove (T4)."""
+        """Return the adjacency under which the privacy loss is computed (T4).
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        Adjacency
+            Adjacency under which the privacy loss is computed.
+
+        Raises
+        ------
+        AdjacencyError
+            If the guarantee is a replace-one guarantee and ``adjacency`` is add/remove.
+        """
         return _declared_reading(self, adjacency)
 
     def law(self, direction: Direction) -> AtomicLoss:
         """Return the privacy loss distribution of T14.
 
-        T4 converts add/remove to (2 epsilon, delta (1 + e^epsilon)) under replace-one.
+        T4 converts an add/remove guarantee to (2 epsilon, delta (1 + e^epsilon)) under replace-one.
+
+        Parameters
+        ----------
+        direction
+            Direction of the neighbouring pair, which determines the adjacency.
+
+        Returns
+        -------
+        AtomicLoss
+            Privacy loss distribution of the dominating pair.
         """
         if direction is Direction.REPLACE and self.adjacency is Adjacency.ADD_REMOVE:
             delta = min(self.delta * (1 + math.exp(self.epsilon)) * (1 + 1e-15), 1.0)  # 1: nothing is promised
@@ -152,7 +266,25 @@ class Approximate(SingleEvent):
         return response_loss(self.epsilon, self.delta)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve of a pure guarantee (T16); raise ConversionError if delta > 0 (T20)."""
+        """Return the Rényi curve of a pure guarantee (T16).
+
+        Parameters
+        ----------
+        orders
+            Rényi orders alpha > 1.
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        ndarray
+            tau(alpha) at ``orders``, rounded up.
+
+        Raises
+        ------
+        ConversionError
+            If delta > 0, since an approximate guarantee implies no Rényi bound (T20).
+        """
         if self.delta:
             raise ConversionError(
                 f"{self} has delta > 0: no RDP curve follows from it (T20). Use account(), which needs none, or a "
@@ -162,7 +294,18 @@ class Approximate(SingleEvent):
         return rdp.pure_rdp(orders, self.epsilon * (2 if doubled else 1))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return T14, and T4 if the guarantee is converted."""
+        """Return T14, and T4 if the guarantee is converted.
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Theorem tags such as "T6".
+        """
         return ("T14",) if adjacency is self.adjacency else ("T14", "T4")
 
     def fields(self) -> Json:
@@ -180,6 +323,12 @@ class Pure(SingleEvent):
         Epsilon of the guarantee, from 0 to 500.
     adjacency
         Adjacency of the guarantee, "add_remove" or "replace_one".
+
+    Examples
+    --------
+    >>> from dperm import Pure, account
+    >>> round(account(Pure(0.5, "replace_one") * 4, adjacency="replace_one").epsilon(delta=0.0), 6)
+    2.0
     """
 
     epsilon: float
@@ -196,19 +345,70 @@ class Pure(SingleEvent):
         return Approximate(self.epsilon, 0.0, self.adjacency)
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """Return the adjacency; raise AdjacencyError for replace-one read under add/remove (T4)."""
+        """Return the adjacency under which the privacy loss is computed (T4).
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        Adjacency
+            Adjacency under which the privacy loss is computed.
+
+        Raises
+        ------
+        AdjacencyError
+            If the guarantee is a replace-one guarantee and ``adjacency`` is add/remove.
+        """
         return _declared_reading(self, adjacency)
 
     def law(self, direction: Direction) -> AtomicLoss:
-        """Return the privacy loss distribution of randomised response: it dominates all epsilon-DP mechanisms (T13)."""
+        """Return the privacy loss distribution of randomised response, which dominates all epsilon-DP mechanisms (T13).
+
+        Parameters
+        ----------
+        direction
+            Direction of the neighbouring pair, which determines the adjacency.
+
+        Returns
+        -------
+        AtomicLoss
+            Privacy loss distribution of the dominating pair.
+        """
         return self._general.law(direction)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve of the worst epsilon-DP mechanism (T16)."""
+        """Return the Rényi curve of the worst epsilon-DP mechanism (T16).
+
+        Parameters
+        ----------
+        orders
+            Rényi orders alpha > 1.
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        ndarray
+            tau(alpha) at ``orders``, rounded up.
+        """
         return self._general.rdp(orders, adjacency)
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return T13, and T4 if the guarantee is converted."""
+        """Return T13, and T4 if the guarantee is converted.
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Theorem tags such as "T6".
+        """
         return ("T13",) if adjacency is self.adjacency else ("T13", "T4")
 
     def fields(self) -> Json:
@@ -228,9 +428,10 @@ def _declared_reading(event: Pure | Approximate, adjacency: Adjacency) -> Adjace
 
 @dataclass(frozen=True)
 class RandomizedResponse(SingleEvent):
-    """Randomised response on k values: a record's value is kept with probability e^eps/(e^eps + k - 1) (T9).
+    """Randomised response on k values: the true value is kept with probability e^eps/(e^eps + k - 1) (T9).
 
-    Otherwise another value is answered. The mechanism is local, hence proved under replace-one only.
+    Otherwise the answer is one of the other values, chosen uniformly. The mechanism is local, so its guarantee is
+    proved under replace-one only.
 
     Parameters
     ----------
@@ -238,6 +439,12 @@ class RandomizedResponse(SingleEvent):
         Epsilon of each answer, from 0 to 500.
     values
         Number k of possible values, at least 2.
+
+    Examples
+    --------
+    >>> from dperm import RandomizedResponse, account
+    >>> round(account(RandomizedResponse(1.0), adjacency="replace_one").epsilon(delta=0.0), 6)
+    1.0
     """
 
     epsilon: float
@@ -252,7 +459,23 @@ class RandomizedResponse(SingleEvent):
         )
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """Return the adjacency; raise AdjacencyError for add/remove, as the number of answers makes n public."""
+        """Return the adjacency under which the privacy loss is computed.
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        Adjacency
+            Adjacency under which the privacy loss is computed.
+
+        Raises
+        ------
+        AdjacencyError
+            If ``adjacency`` is add/remove, since the number of answers reveals n.
+        """
         if adjacency is Adjacency.ADD_REMOVE:
             raise AdjacencyError(
                 "randomized response is local: every record sends an answer, so their number is public and only "
@@ -261,15 +484,50 @@ class RandomizedResponse(SingleEvent):
         return adjacency
 
     def law(self, direction: Direction) -> AtomicLoss:
-        """Return the privacy loss distribution of randomised response (T9)."""
+        """Return the privacy loss distribution of randomised response (T9).
+
+        Parameters
+        ----------
+        direction
+            Direction of the neighbouring pair, which determines the adjacency.
+
+        Returns
+        -------
+        AtomicLoss
+            Privacy loss distribution of the dominating pair.
+        """
         return randomized_response_loss(self.epsilon, self.values)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve of randomised response (T9)."""
+        """Return the Rényi curve of randomised response (T9).
+
+        Parameters
+        ----------
+        orders
+            Rényi orders alpha > 1.
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        ndarray
+            tau(alpha) at ``orders``, rounded up.
+        """
         return rdp.randomized_response_rdp(orders, self.epsilon, self.values)
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the tag of randomised response, T9."""
+        """Return the tag of randomised response, T9.
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Theorem tags such as "T6".
+        """
         return ("T9",)
 
     def fields(self) -> Json:

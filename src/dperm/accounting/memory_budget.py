@@ -25,34 +25,49 @@ __getattr__ = deprecated_names(__name__, {"Entry": "dperm.accounting.memory_budg
 
 @dataclass(frozen=True)
 class MemoryEntry:
-    """One entry of the budget. Its cost counts in every state, also after a failure."""
+    """One entry of a `MemoryBudget`. Its cost counts in every state, even after a failure.
+
+    Attributes
+    ----------
+    number
+        Number of the entry, in the order of the charges.
+    event
+        Event as JSON (`dperm.accounting.serialize`).
+    cost
+        Amounts charged, by name, rounded up.
+    state
+        State of the reservation.
+    request_id
+        Identifier of the release, or None.
+    digest
+        Digest of the release, once committed.
+    reason
+        Reason for burning the reservation.
+    facts
+        Public facts supplied by the run.
+    """
 
     number: int
     event: str
-    """Event as JSON (`dperm.accounting.serialize`)."""
     cost: tuple[tuple[str, float], ...]
-    """Amounts charged, by name, rounded up."""
     state: State = State.RESERVED
     request_id: str | None = None
     digest: str | None = None
-    """Digest of the release, once committed."""
     reason: str | None = None
-    """Reason for burning the reservation."""
     facts: Mapping[str, object] = field(default_factory=dict, hash=False)
-    """Public facts supplied by the run."""
 
 
 @final
 class MemoryBudget:
-    """Thread-safe in-memory `Budget`: adaptively chosen events are charged until the limit is spent.
+    """Thread-safe `Budget` in memory, which charges adaptively chosen events until the limit is spent.
 
-    ``limit``, under its adjacency, is the guarantee for all charged events together, however they were chosen and
-    whenever charging stopped. The sum of their costs never exceeds it (T14; `dperm.accounting.filters.rules` has the
-    rule for each kind of guarantee). Composing the profiles of adaptively chosen events and stopping at the limit would
-    **not** be valid. Declare each event as a whole before it runs, for example the thousand steps of a training run as
-    one event. Inside one event the composition is exact.
+    ``limit`` is the guarantee for all charged events together, however they were chosen and whenever charging stopped.
+    The sum of the costs never exceeds the limit (T14; `dperm.accounting.filters.rules` describes the rule for each kind
+    of guarantee). Composing the profiles of adaptively chosen events and stopping at the limit would **not** be valid.
+    Declare each event as a whole before it runs, for example the thousand steps of a training run as one event. Inside
+    one event the composition is exact.
 
-    Costs are doubles, rounded up, and are added as exact fractions.
+    Each cost is rounded up to a double, and costs are added as exact fractions.
 
     Parameters
     ----------
@@ -62,8 +77,8 @@ class MemoryBudget:
         For ApproxDP only: the number of events sharing its delta; each is charged at delta/blocks.
     composition
         For ApproxDP with delta > 0. "basic" adds the events' epsilons. "advanced" adds their squares at half of the
-        delta and spends the other half on the composition (T14a). It allows more events when each is small, and fewer
-        when they are few and large.
+        delta and spends the other half on the composition (T14a). "advanced" allows more events if each is small, and
+        fewer if the events are few and large.
 
     Examples
     --------
@@ -97,20 +112,20 @@ class MemoryBudget:
 
     @property
     def spent(self) -> dict[str, float]:
-        """Sums of the costs, rounded up, by name.
+        """Sum of the charged costs, rounded up, by name.
 
-        These are plain numbers on purpose. A total chosen adaptively is not a guarantee (T14); ``limit`` is.
+        The sums are plain numbers on purpose: a total chosen adaptively is not a guarantee (T14), whereas ``limit`` is.
         """
         return {name: round_up(used) for name, used in zip(self._filter.names, self._spent, strict=True)}
 
     @property
     def capacity(self) -> dict[str, float]:
-        """Limits on the sums of ``spent``, rounded down."""
+        """Limit on each sum of ``spent``, rounded down."""
         return {name: round_down(most) for name, most in zip(self._filter.names, self._filter.capacity, strict=True)}
 
     @property
     def remaining(self) -> AnyGuarantee:
-        """Largest guarantee still chargeable, rounded down."""
+        """Largest guarantee that can still be charged, rounded down."""
         return self._filter.within(left(self._filter, self._spent))
 
     @property
@@ -119,7 +134,20 @@ class MemoryBudget:
         return tuple(self._entries)
 
     def check(self, event: Event) -> None:
-        """Raise the errors of ``reserve`` if it would fail now; charge nothing."""
+        """Raise an error if ``reserve`` would raise one now. Nothing is charged.
+
+        Parameters
+        ----------
+        event
+            Event to check.
+
+        Raises
+        ------
+        BudgetError
+            If the limit does not cover the event.
+        AdjacencyError, ConversionError
+            If the event has no cost under the budget's adjacency, or in the budget's unit of cost.
+        """
         self._require_this_process()
         cost = price(self._filter, event)
         require(self._filter, self._spent, cost, event)
@@ -127,29 +155,29 @@ class MemoryBudget:
     def reserve(
         self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
     ) -> "MemoryReservation":
-        """Charge ``event`` immediately, or raise and charge nothing.
+        """Charge ``event`` immediately, or raise an error and charge nothing.
 
         Parameters
         ----------
         event
             Event to charge.
         request_id
-            Identifier of the release. Repeating it with the same event returns the same reservation and charges
-            nothing.
+            Identifier of the release. A second call with the same id and the same event returns the same reservation
+            and charges nothing.
         facts
             Public JSON data about the run, stored with the entry.
 
         Returns
         -------
         MemoryReservation
-            The charged reservation, to commit or burn.
+            The charged reservation. Commit it or burn it.
 
         Raises
         ------
         BudgetError
-            If the limit does not cover the event, or ``request_id`` was used for another event.
+            If the limit does not cover the event, or ``request_id`` was used for a different event.
         AdjacencyError, ConversionError
-            If the event has no cost under the budget's adjacency, or in its unit of cost.
+            If the event has no cost under the budget's adjacency, or in the budget's unit of cost.
         """
         self._require_this_process()
         if request_id is not None:
@@ -256,7 +284,19 @@ class MemoryBudget:
 @final
 @dataclass(frozen=True)
 class MemoryReservation:
-    """One entry of a MemoryBudget (a `Reservation`); two are equal if they refer to the same entry."""
+    """Entry of a `MemoryBudget`, as a `Reservation`. Reservations are equal if they refer to the same entry.
+
+    Attributes
+    ----------
+    budget
+        Budget of the entry.
+    number
+        Number of the entry.
+    repeated
+        Whether the request id was already reserved. If so, draw no noise.
+    holder
+        Random token of this object; a lease names the token of its holder.
+    """
 
     budget: MemoryBudget
     number: int
@@ -275,7 +315,7 @@ class MemoryReservation:
 
     @property
     def receipt(self) -> Mapping[str, object]:
-        """Entry number, request id, digest, limit, capacity and current spent amounts, as JSON data."""
+        """Entry number, request id, digest, limit, capacity and spent amounts, as JSON data."""
         return {
             "ledger": "in memory, gone with its process",
             "seq": self.number,
@@ -287,21 +327,78 @@ class MemoryReservation:
         }
 
     def commit(self, digest: str) -> None:
-        """Close the reservation with the digest of the release."""
+        """Close the reservation with the digest of the release.
+
+        Parameters
+        ----------
+        digest
+            Digest of the released value.
+
+        Raises
+        ------
+        BudgetError
+            If the reservation was burned, or committed with a different digest.
+        """
         self.budget._close(self.number, State.COMMITTED, self.holder, digest=checked_text("digest", digest))
 
     def burn(self, reason: str) -> None:
-        """Close the reservation without a release; it stays charged."""
+        """Close the reservation without a release. The reservation stays charged.
+
+        Parameters
+        ----------
+        reason
+            Public text stored with the entry; it must not contain private data.
+
+        Raises
+        ------
+        BudgetError
+            If the reservation was committed.
+        """
         self.budget._close(self.number, State.BURNED, self.holder, reason=checked_text("reason", reason))
 
     def take_over(self, draws: int) -> int:
-        """Become the only holder; return the number of draws counted as made."""
+        """Make this object the only holder of the reservation.
+
+        Parameters
+        ----------
+        draws
+            Number of draws that this run has already made.
+
+        Returns
+        -------
+        int
+            Number of draws to count as made, at least ``draws``.
+
+        Raises
+        ------
+        BudgetError
+            If the reservation is closed.
+        """
         return self.budget._take_over(self.number, self.holder, draws)
 
     def lease(self, draws: int) -> None:
-        """Allow this holder ``draws`` noise draws in total."""
+        """Allow this holder ``draws`` noise draws in total.
+
+        Parameters
+        ----------
+        draws
+            Total number of noise draws.
+
+        Raises
+        ------
+        SupersededError
+            If another holder has taken over.
+        BudgetError
+            If the reservation is closed.
+        """
         self.budget._lease(self.number, self.holder, draws)
 
     def check_holder(self) -> None:
-        """Check that no other object took over; raise SupersededError otherwise."""
+        """Check that no other object has taken over.
+
+        Raises
+        ------
+        SupersededError
+            If another holder has taken over.
+        """
         self.budget._require_holder(self.number, self.holder)

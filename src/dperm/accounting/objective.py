@@ -22,16 +22,16 @@ class PerturbedObjective(SingleEvent):
     Each record's loss is convex, L-Lipschitz and beta-smooth in theta. It depends on one linear function of theta, so
     its Hessian has rank one. The regulariser r is convex and public; Lambda > 0 (T42).
 
-    Under add/remove the privacy loss is bounded by T40, or by T39 if the losses are not monotone, with
-    c = log(1 + beta/Lambda) for the determinant (T37). Under replace-one it is bounded by T41, with c counted once. A
-    solver stopping early needs a second event (T43).
+    Under add/remove the privacy loss is bounded by T40, or by T39 if the losses are not monotone, with c = log(1 +
+    beta/Lambda) for the determinant (T37). Under replace-one it is bounded by T41, and c is counted once. If the solver
+    stops early, a second event is needed (T43).
 
     Parameters
     ----------
     noise_multiplier
-        sigma/L, the noise's standard deviation over the Lipschitz constant of one record's loss.
+        sigma/L, the standard deviation of the noise divided by the Lipschitz constant of one record's loss.
     curvature
-        beta/Lambda, the smoothness of one record's loss over the regularization strength.
+        beta/Lambda, the smoothness of one record's loss divided by the regularization strength.
     monotone
         Whether the slope f' of a record has the same sign at every theta (T40); false for regression.
 
@@ -55,24 +55,72 @@ class PerturbedObjective(SingleEvent):
         object.__setattr__(self, "monotone", checked_monotone(self.monotone))
 
     def bound(self, adjacency: Adjacency) -> BoundingLoss:
-        """Return a privacy loss that dominates every neighbouring pair, in either order."""
+        """Return a privacy loss that dominates every neighbouring pair, in either order.
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        BoundingLoss
+            The bounding privacy loss.
+        """
         return bounding_loss(self.noise_multiplier, self.curvature, adjacency, self.monotone)
 
     def law(self, direction: Direction) -> MirroredLoss:
-        """Return the symmetric pair dominating the bound of T39, T40 or T41; adding and removing have the same loss."""
+        """Return the symmetric pair that dominates the bound of T39, T40 or T41.
+
+        Adding and removing a record have the same privacy loss.
+
+        Parameters
+        ----------
+        direction
+            Direction of the neighbouring pair, which determines the adjacency.
+
+        Returns
+        -------
+        MirroredLoss
+            Privacy loss distribution of the dominating pair.
+        """
         replaced = direction is Direction.REPLACE
         return self.bound(Adjacency.REPLACE_ONE if replaced else Adjacency.ADD_REMOVE).mirrored()
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve from the moments of the bounding loss (T39, T40, T41)."""
+        """Return the Rényi curve from the moments of the bounding loss (T39, T40, T41).
+
+        Parameters
+        ----------
+        orders
+            Rényi orders alpha > 1.
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        ndarray
+            tau(alpha) at ``orders``, rounded up.
+        """
         return rdp.moment_rdp(orders, self.bound(adjacency))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return T37 and the theorem of the bounding loss."""
+        """Return T37 and the tag of the theorem that bounds the privacy loss.
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Theorem tags such as "T6".
+        """
         if adjacency is Adjacency.REPLACE_ONE:
             return ("T37", "T41")
         return ("T37", "T40") if self.monotone else ("T37", "T39")
 
     def fields(self) -> Json:
-        """Return noise multiplier, curvature and monotone as JSON."""
+        """Return the noise multiplier, the curvature and ``monotone`` as JSON."""
         return {"noise_multiplier": self.noise_multiplier, "curvature": self.curvature, "monotone": self.monotone}

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rényi differential privacy: a third view beside the exact engines.
+"""Rényi differential privacy, as an alternative to exact accounting.
 
 A curve is the array of tau(alpha) = sup D_alpha(M(D) || M(D')) at an array of orders alpha > 1 (T16). The supremum is
-over both orders of every neighbouring pair. Curves of mechanisms run in sequence add. ``rdp_epsilon`` and ``rdp_delta``
-convert the sum to (epsilon, delta) by T17. Every curve is rounded up.
+over both orders of every neighbouring pair. The curve of a composition is the sum of the curves. ``rdp_epsilon`` and
+``rdp_delta`` convert the sum to (epsilon, delta) by T17. Every curve is rounded up.
 
 >>> step = poisson_gaussian_rdp(DEFAULT_ORDERS, 1.0, rate=0.01, adjacency="add_remove")
->>> round(rdp_epsilon(1000 * step, delta=1e-5), 2)  # account() says 1.83
+>>> round(rdp_epsilon(1000 * step, delta=1e-5), 2)  # account() gives 1.83
 2.1
 """
 
@@ -44,8 +44,8 @@ _LARGEST_SHIFT = 1e100
 def gaussian_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float = 1.0) -> Array:
     """Return the curve of Gaussian noise with standard deviation ``noise_multiplier``: alpha Delta^2 / (2 sigma^2).
 
-    Theorem T16 [Mironov 2017, Prop 7]. Under replace_one, one record moves a clipped sum by two: give
-    ``sensitivity=2.0`` (the RDP accountant of dp-accounting 0.6 omits this factor).
+    Theorem T16 [Mironov 2017, Prop 7]. Under replace_one, one record changes a clipped sum by up to 2, so pass
+    ``sensitivity=2.0``. The RDP accountant of dp-accounting 0.6 omits this factor.
 
     Parameters
     ----------
@@ -58,8 +58,13 @@ def gaussian_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float 
 
     Returns
     -------
-    array
+    ndarray
         tau(alpha) at ``orders``, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     alpha, shift = _orders(orders), _shift(noise_multiplier, sensitivity)
     return up_array(alpha * (shift * shift / 2)) if shift < _LARGEST_SHIFT else np.full(alpha.shape, np.inf)
@@ -71,8 +76,8 @@ def laplace_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float =
     Theorem T16 [Mironov 2017, Prop 6].
         ln[alpha/(2 alpha-1) e^{(alpha-1) t} + (alpha-1)/(2 alpha-1) e^{-alpha t}] / (alpha - 1).
 
-    For small t the bracket is 1 + alpha (alpha-1) t^2/2 + ..., and the formula loses digits to cancellation. There
-    alpha t^2/2, valid for every t-DP mechanism (T16), is the better upper bound; the smaller one is returned.
+    For small t the bracket is 1 + alpha (alpha-1) t^2/2 + ..., and the formula loses digits to cancellation. The bound
+    alpha t^2/2, valid for every t-DP mechanism (T16), is then better. The smaller of the two bounds is returned.
 
     Parameters
     ----------
@@ -85,8 +90,13 @@ def laplace_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float =
 
     Returns
     -------
-    array
+    ndarray
         tau(alpha) at ``orders``, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     alpha, t = _orders(orders), _shift(noise_multiplier, sensitivity)
     if t > _LARGEST_SHIFT:
@@ -102,12 +112,31 @@ def laplace_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float =
 
 
 def randomized_response_rdp(orders: ArrayLike, epsilon: float, values: int = 2) -> Array:
-    """Return the RDP curve of randomised response on k = ``values`` values (a local mechanism, hence replace_one).
+    """Return the Rényi curve of randomised response on k = ``values`` values, under replace_one.
 
     Theorem T9: with p = e^eps/(e^eps + k - 1), q = 1/(e^eps + k - 1),
         ln[p^alpha q^{1-alpha} + q^alpha p^{1-alpha} + (k-2) q] / (alpha - 1).
 
     The bracket is 1 + q (1 - e^{-(alpha-1) eps})(e^{alpha eps} - 1), evaluated without cancellation.
+
+    Parameters
+    ----------
+    orders
+        Rényi orders alpha > 1.
+    epsilon
+        Epsilon of each answer, at least 0.
+    values
+        Number of possible values, at least 2.
+
+    Returns
+    -------
+    ndarray
+        tau(alpha) at ``orders``, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     alpha, epsilon = _orders(orders), checks.nonnegative("epsilon", epsilon)
     values = checks.count("values", values, least=2)
@@ -121,9 +150,26 @@ def randomized_response_rdp(orders: ArrayLike, epsilon: float, values: int = 2) 
 
 
 def pure_rdp(orders: ArrayLike, epsilon: float) -> Array:
-    """Return the smallest RDP curve valid for every epsilon-DP mechanism.
+    """Return the smallest Rényi curve that is valid for every epsilon-DP mechanism.
 
-    Theorem T16: at most min(eps, alpha eps^2/2); binary randomised response (T9) is the exact worst case.
+    Theorem T16: at most min(eps, alpha eps^2/2). The exact worst case is binary randomised response (T9).
+
+    Parameters
+    ----------
+    orders
+        Rényi orders alpha > 1.
+    epsilon
+        Epsilon of the guarantee, at least 0.
+
+    Returns
+    -------
+    ndarray
+        tau(alpha) at ``orders``, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     return randomized_response_rdp(orders, epsilon)
 
@@ -131,21 +177,24 @@ def pure_rdp(orders: ArrayLike, epsilon: float) -> Array:
 def poisson_gaussian_rdp(
     orders: ArrayLike, noise_multiplier: float, *, rate: float, adjacency: Adjacency | str
 ) -> Array:
-    """Return the curve of one Gaussian step on a Poisson sample.
+    """Return the Rényi curve of one Gaussian step on a Poisson sample.
 
-    Theorem T26 [Mironov, Talwar & Zhang 2019], add_remove, whole alpha.
+    Theorem T26 [Mironov, Talwar & Zhang 2019], add_remove, integer alpha.
         ln[sum_k C(alpha,k) (1-q)^{alpha-k} q^k e^{(k^2-k)/(2 sigma^2)}] / (alpha - 1).
-    Between whole orders, the smaller of two proved upper bounds is returned; both are exact at whole orders. The chord
-    is one, as (alpha-1) tau(alpha) = ln E_Q[(P/Q)^alpha] is convex and zero at 1. The other is the binomial series cut
-    where its next term is negative: its Lagrange remainder has the sign of that term. The curve never exceeds alpha/(2
+
+    Between integers, the smaller of two proved upper bounds is returned. The first is the chord, since (alpha-1)
+    tau(alpha) = ln E_Q[(P/Q)^alpha] is convex and vanishes at 1. The second is the binomial series, truncated before
+    its first negative term; the Lagrange remainder has the sign of that term. The curve never exceeds alpha/(2
     sigma^2), the value without sampling.
 
-    Theorem T4 for replace_one [Mironov 2017, Prop 11], by Cauchy-Schwarz through the set without the record:
-        tau'(alpha) <= (alpha - 1/2)/(alpha - 1) tau(2 alpha) + tau(2 alpha - 1),
-    at most 2.5 tau(2 alpha) for alpha >= 2 (T4 states 3). Also tau'(alpha) <= tau(alpha) + ln 1/(1-q), because the
-    other set's law is at least (1-q) times the law without the record. The curve never exceeds 2 alpha/sigma^2, the
-    value without sampling. The smallest bound is returned. It is valid, but up to 50 times the exact pair of T25 at
-    orders where tau(2 alpha) has left its quadratic start and tau(alpha) has not. account() composes the exact pair.
+    Theorem T4 for replace_one [Mironov 2017, Prop 11], by the Cauchy-Schwarz inequality.
+        tau'(alpha) <= (alpha - 1/2)/(alpha - 1) tau(2 alpha) + tau(2 alpha - 1).
+
+    This is at most 2.5 tau(2 alpha) for alpha >= 2 (T4 states 3). Also tau'(alpha) <= tau(alpha) + ln 1/(1-q), because
+    each output distribution is at least (1-q) times the distribution without the record. The curve never exceeds 2
+    alpha/sigma^2, the value without sampling. The smallest bound is returned. This bound is valid, but can be 50 times
+    the value of the exact pair of T25, at orders where tau(2 alpha) no longer grows quadratically and tau(alpha) still
+    does. `account` composes the exact pair.
 
     Parameters
     ----------
@@ -160,8 +209,13 @@ def poisson_gaussian_rdp(
 
     Returns
     -------
-    array
+    ndarray
         tau(alpha) at ``orders``, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     alpha, shift = _orders(orders), _shift(noise_multiplier, 1.0)
     rate, relation = checks.rate("rate", rate), Adjacency.of(adjacency)
@@ -172,13 +226,33 @@ def poisson_gaussian_rdp(
 
 
 def without_replacement_gaussian_rdp(orders: ArrayLike, noise_multiplier: float, *, rate: float) -> Array:
-    """Return the curve of one Gaussian step on a sample without replacement, under replace_one; m = 2/sigma.
+    """Return the Rényi curve of one Gaussian step on a sample without replacement, under replace_one.
 
-    Theorem T24a [Wang, Balle & Kasiviswanathan 2019, Thm 9], whole alpha, tau(j) = j m^2/2.
+    Theorem T24a [Wang, Balle & Kasiviswanathan 2019, Thm 9], integer alpha, tau(j) = j m^2/2, m = 2/sigma.
         ln[1 + q^2 C(alpha,2) min(4 (e^{tau(2)} - 1), 2 e^{tau(2)}) + sum_{j>=3} 2 q^j C(alpha,j) e^{(j-1) tau(j)}]
         / (alpha - 1).
-    Between whole orders the chord is used, as in ``poisson_gaussian_rdp``. Sampling never increases the loss (D_alpha
-    is quasi-convex), so the curve is capped at alpha m^2/2. Not proved under add_remove (T21).
+
+    Between integers the chord is used, as in ``poisson_gaussian_rdp``. Sampling never increases the loss (D_alpha is
+    quasi-convex), so the curve is capped at alpha m^2/2. The bound is not proved under add_remove (T21).
+
+    Parameters
+    ----------
+    orders
+        Rényi orders alpha > 1.
+    noise_multiplier
+        Noise multiplier sigma, relative to one record added or removed.
+    rate
+        Sampling rate q, in (0, 1].
+
+    Returns
+    -------
+    ndarray
+        tau(alpha) at ``orders``, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     alpha, shift = _orders(orders), _shift(noise_multiplier, 2.0)
     rate = checks.rate("rate", rate)
@@ -196,10 +270,22 @@ def without_replacement_gaussian_rdp(orders: ArrayLike, noise_multiplier: float,
 
 
 def moment_rdp(orders: ArrayLike, bound: BoundingLoss) -> Array:
-    """Return the curve ln E e^{(alpha-1) U} / (alpha - 1) of a loss U bounding the privacy loss (T16, T39-T41, T53a).
+    """Return the Rényi curve of a mechanism whose privacy loss is bounded by U (T16, T39-T41, T53a).
 
-    D_alpha(P || Q) = ln E_P e^{(alpha-1) L} / (alpha - 1), and L <= U. The rounding allowance scales with the logarithm
-    of the moment plus 1.
+    The curve is ln E e^{(alpha-1) U} / (alpha - 1), because D_alpha(P || Q) = ln E_P e^{(alpha-1) L} / (alpha - 1) and
+    L <= U. The rounding allowance is proportional to the logarithm of the moment plus 1.
+
+    Parameters
+    ----------
+    orders
+        Rényi orders alpha > 1.
+    bound
+        Distribution of U.
+
+    Returns
+    -------
+    ndarray
+        tau(alpha) at ``orders``, rounded up.
     """
     alpha = _orders(orders)
     logs = bound.log_mgf_real(alpha - 1)
@@ -207,17 +293,17 @@ def moment_rdp(orders: ArrayLike, bound: BoundingLoss) -> Array:
 
 
 def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDERS) -> float:
-    """Return the epsilon of a Rényi curve at ``delta``, the smallest over the orders; rounded up, at least 0.
+    """Return the epsilon of a Rényi curve at ``delta``, minimised over the orders.
 
     Theorem T17 [Canonne, Kamath & Steinke 2020, Prop 12].
         eps = tau + [ln(1/delta) + (alpha-1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) for every alpha > 1.
-    Mironov's older tau + ln(1/delta)/(alpha-1) is larger. The best order may be chosen afterwards for a composition
-    fixed in advance; after adaptive stopping it may not (T14).
+    The older bound of Mironov, tau + ln(1/delta)/(alpha-1), is larger. For a composition fixed in advance, the best
+    order may be chosen afterwards. After adaptive stopping this choice is not valid (T14).
 
     Parameters
     ----------
     curve
-        tau(alpha) at ``orders``; curves of steps in sequence add.
+        tau(alpha) at ``orders``. The curve of a composition is the sum of the curves.
     delta
         Target delta, in (0, 1).
     orders
@@ -226,7 +312,12 @@ def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDE
     Returns
     -------
     float
-        Upper bound on epsilon.
+        Upper bound on epsilon, rounded up, at least 0.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     alpha, tau = _curve(curve, orders)
     log_delta = math.log(checks.positive_delta("delta", delta))
@@ -236,23 +327,28 @@ def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDE
 
 
 def rdp_delta(curve: ArrayLike, epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> float:
-    """Return the delta of a Rényi curve at ``epsilon``, the smallest over the orders; rounded up, at most 1.
+    """Return the delta of a Rényi curve at ``epsilon``, minimised over the orders.
 
     Theorem T17: e^{(alpha-1)(tau - eps)} (1 - 1/alpha)^alpha / (alpha - 1) for every alpha > 1.
 
     Parameters
     ----------
     curve
-        tau(alpha) at ``orders``; curves of steps in sequence add.
+        tau(alpha) at ``orders``. The curve of a composition is the sum of the curves.
     epsilon
-        Epsilon of the statement, at least 0.
+        Target epsilon, at least 0.
     orders
         Orders of the curve.
 
     Returns
     -------
     float
-        Upper bound on delta.
+        Upper bound on delta, rounded up, at most 1.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     alpha, tau = _curve(curve, orders)
     epsilon = checks.nonnegative("epsilon", epsilon)

@@ -18,15 +18,16 @@ Noise = Gaussian | Laplace
 
 @dataclass(frozen=True)
 class ReplaceOneOnly(SingleEvent):
-    """Gaussian or Laplace noise on a statistic of public n, with a sensitivity proved for a replaced record only.
+    """Gaussian or Laplace noise on a statistic whose sensitivity is proved under replace-one only; n is public.
 
     Let replacing one record move the statistic by at most D (in L2 for Gaussian, in L1 for Laplace noise). Let sigma be
-    the noise's standard deviation (Laplace: its scale). A noise multiplier is relative to one record added or removed,
-    and replace-one doubles that sensitivity, so D counts as two halves. The event is ``ReplaceOneOnly(Gaussian(2 *
-    sigma / D))`` with mu = 2 / (2 sigma / D) = D / sigma (T6; for Laplace noise this is the pure epsilon, T5).
+    the noise's standard deviation (Laplace: its scale). A noise multiplier is relative to the sensitivity to one record
+    added or removed, and replace-one doubles this sensitivity. The sensitivity D therefore counts as twice D / 2. The
+    event is ``ReplaceOneOnly(Gaussian(2 * sigma / D))`` with mu = 2 / (2 sigma / D) = D / sigma (T6; for Laplace noise
+    this is the pure epsilon, T5).
 
     A plain event would claim mu = D / (2 sigma) under add/remove. There is no proof that D / 2 bounds the effect of one
-    record added or removed (the mean of n records even changes its divisor), so add/remove is refused.
+    record added or removed; the divisor of a mean, for example, changes with n. Add/remove is therefore refused.
 
     Parameters
     ----------
@@ -55,34 +56,89 @@ class ReplaceOneOnly(SingleEvent):
             )
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """Return the adjacency; raise AdjacencyError for add/remove, which has no proved sensitivity.
+        """Return the adjacency under which the privacy loss is computed.
 
-        T4 leads from add/remove to replace-one, not back.
+        T4 converts add/remove to replace-one, but not replace-one to add/remove.
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        Adjacency
+            Adjacency under which the privacy loss is computed.
+
+        Raises
+        ------
+        AdjacencyError
+            If ``adjacency`` is add/remove, since no sensitivity is proved for it.
         """
         if adjacency is Adjacency.ADD_REMOVE:
             raise self._unproved("add_remove")
         return adjacency
 
     def law(self, direction: Direction) -> GaussianLoss | LaplaceLoss:
-        """Return the privacy loss distribution of the noise: T6 with mu = D / sigma, or T5 with epsilon = D / b."""
+        """Return the privacy loss distribution of the noise: T6 with mu = D / sigma, or T5 with epsilon = D / b.
+
+        Parameters
+        ----------
+        direction
+            Direction of the neighbouring pair, which determines the adjacency.
+
+        Returns
+        -------
+        GaussianLoss or LaplaceLoss
+            Privacy loss distribution of the dominating pair.
+
+        Raises
+        ------
+        AdjacencyError
+            If ``direction`` adds or removes a record, since no sensitivity is proved for it.
+        """
         if direction is not Direction.REPLACE:
             raise self._unproved(direction.value)
         return self.event.law(direction)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve of the noise (T16)."""
+        """Return the Rényi curve of the noise (T16).
+
+        Parameters
+        ----------
+        orders
+            Rényi orders alpha > 1.
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        ndarray
+            tau(alpha) at ``orders``, rounded up.
+        """
         return self.event.rdp(orders, self.reading(adjacency))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the theorem tags of the noise."""
+        """Return the theorem tags of the noise.
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Theorem tags such as "T6".
+        """
         return self.event.tags(self.reading(adjacency))
 
     def unwrapped(self) -> SingleEvent:
-        """Return the noise event: it has the same loss under replace-one."""
+        """Return the noise event, which has the same loss under replace-one."""
         return self.event
 
     def fields(self) -> Json:
-        """Return no fields; the serialiser nests the noise event."""
+        """Return no fields; the serialiser adds the noise event."""
         return {}
 
     def _unproved(self, asked: str) -> AdjacencyError:

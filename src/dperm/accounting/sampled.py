@@ -62,7 +62,7 @@ def _amplified(base: Pure | Approximate, rate: float) -> AtomicLoss:
 class Poisson(SingleEvent):
     """``event`` on a fresh Poisson sample: each record is included independently with probability ``rate``.
 
-    The normaliser and the number of steps are public; an empty sample still releases its noise (T22).
+    The normaliser and the number of steps are public. An empty sample still releases noise (T22).
 
     Parameters
     ----------
@@ -70,6 +70,13 @@ class Poisson(SingleEvent):
         One `Gaussian`, `Laplace`, `Pure` or `Approximate` event.
     rate
         Sampling rate, from 1e-12 to 1.
+
+    Examples
+    --------
+    >>> from dperm import Gaussian, Poisson, account
+    >>> steps = Poisson(Gaussian(noise_multiplier=1.0), rate=0.01) * 1000
+    >>> round(account(steps, adjacency="add_remove").epsilon(delta=1e-5), 4)
+    1.8282
     """
 
     event: Base
@@ -82,7 +89,25 @@ class Poisson(SingleEvent):
         object.__setattr__(self, "rate", checks.between("rate", self.rate, SMALLEST_RATE, 1.0, RATE))
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """Return the adjacency used for the loss: the given one for Gaussian noise (T22, T25), else add/remove (T4)."""
+        """Return the adjacency under which the privacy loss is computed.
+
+        This is ``adjacency`` for Gaussian noise (T22, T25), and add/remove for other events (T4).
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        Adjacency
+            Adjacency under which the privacy loss is computed.
+
+        Raises
+        ------
+        AdjacencyError
+            If no theorem covers the base event under ``adjacency``.
+        """
         if self.rate == 1:
             return self.event.reading(adjacency)
         if isinstance(self.event, Pure | Approximate) and self.event.adjacency is Adjacency.REPLACE_ONE:
@@ -93,7 +118,21 @@ class Poisson(SingleEvent):
         return adjacency if isinstance(self.event, Gaussian) else Adjacency.ADD_REMOVE
 
     def law(self, direction: Direction) -> LossLaw:
-        """Return the privacy loss distribution: T22, T25 (Gaussian), T22's pair (Laplace), T21 (pure, approximate)."""
+        """Return the privacy loss distribution.
+
+        The theorem is T22 or T25 for Gaussian noise, the pair of T22 for Laplace noise, and T21 for pure and
+        approximate events.
+
+        Parameters
+        ----------
+        direction
+            Direction of the neighbouring pair, which determines the adjacency.
+
+        Returns
+        -------
+        LossLaw
+            Privacy loss distribution of the dominating pair.
+        """
         if self.rate == 1:
             return self.event.law(direction)
         if isinstance(self.event, Gaussian):
@@ -103,7 +142,25 @@ class Poisson(SingleEvent):
         return _amplified(self.event, self.rate)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve of a Gaussian base: T26 under add/remove, with T4 under replace-one."""
+        """Return the Rényi curve of a Gaussian base event: T26 under add/remove, and T4 in addition under replace-one.
+
+        Parameters
+        ----------
+        orders
+            Rényi orders alpha > 1.
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        ndarray
+            tau(alpha) at ``orders``, rounded up.
+
+        Raises
+        ------
+        ConversionError
+            If the base event is not Gaussian.
+        """
         if self.rate == 1:
             return self.event.rdp(orders, adjacency)
         if not isinstance(self.event, Gaussian):
@@ -113,7 +170,18 @@ class Poisson(SingleEvent):
         return rdp.poisson_gaussian_rdp(orders, self.event.noise_multiplier, rate=self.rate, adjacency=adjacency)
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return T22, T25 or T21, and T4 if the loss is converted from add/remove."""
+        """Return T22, T25 or T21, and T4 if the loss is converted from add/remove.
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Theorem tags such as "T6".
+        """
         if self.rate == 1:
             return self.event.tags(adjacency)
         if isinstance(self.event, Gaussian):
@@ -122,20 +190,20 @@ class Poisson(SingleEvent):
         return own if adjacency is Adjacency.ADD_REMOVE else (*own, "T4")
 
     def unwrapped(self) -> SingleEvent:
-        """Return the base event at rate 1, else this event."""
+        """Return the base event if the rate is 1, and this event otherwise."""
         return self.event if self.rate == 1 else self
 
     def fields(self) -> Json:
-        """Return the rate; the serialiser nests the base event."""
+        """Return the rate as JSON; the serialiser adds the base event."""
         return {"rate": self.rate}
 
 
 @dataclass(frozen=True)
 class WithoutReplacement(SingleEvent):
-    """``event`` on a fresh uniform sample of public size m out of public n, ``rate`` = m / n.
+    """``event`` on a fresh uniform sample of m out of n records, both public, with ``rate`` = m / n.
 
-    Proved under replace-one only (T21, T24). The dominating pair of T24 is valid but not tight. The lower and
-    upper bounds enclose the epsilon of the pair; that of the mechanism may be smaller.
+    The guarantee is proved under replace-one only (T21, T24). The dominating pair of T24 is valid but not tight. Lower
+    and upper bounds enclose the epsilon of this pair; the epsilon of the mechanism may be smaller.
 
     Parameters
     ----------
@@ -143,6 +211,13 @@ class WithoutReplacement(SingleEvent):
         One `Gaussian`, `Laplace`, `Pure` or `Approximate` event.
     rate
         Sampling rate m / n, from 1e-12 to 1.
+
+    Examples
+    --------
+    >>> from dperm import Gaussian, WithoutReplacement, account
+    >>> step = WithoutReplacement(Gaussian(noise_multiplier=4.0), rate=0.01)
+    >>> round(account(step * 100, adjacency="replace_one").epsilon(delta=1e-5), 4)
+    0.2092
     """
 
     event: Base
@@ -155,11 +230,25 @@ class WithoutReplacement(SingleEvent):
         object.__setattr__(self, "rate", checks.between("rate", self.rate, SMALLEST_RATE, 1.0, RATE))
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """Return the adjacency.
+        """Return the adjacency under which the privacy loss is computed.
 
-        Raise AdjacencyError for add/remove, where the sample size would depend on the private n.
+        The base event must be proved under replace-one. Under add/remove the sample size would depend on the private n,
+        which is the mixed case of T21.
 
-        This is the mixed case of T21. The base must be proved under replace-one.
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        Adjacency
+            Adjacency under which the privacy loss is computed.
+
+        Raises
+        ------
+        AdjacencyError
+            If ``adjacency`` is add/remove, or the base event is not proved under replace-one.
         """
         if adjacency is Adjacency.ADD_REMOVE:
             raise AdjacencyError(
@@ -174,7 +263,20 @@ class WithoutReplacement(SingleEvent):
         return adjacency
 
     def law(self, direction: Direction) -> LossLaw:
-        """Return T24's splice (its proof needs only a symmetric base profile), or T21 for pure or approximate bases."""
+        """Return the privacy loss distribution of T24, or of T21 for pure and approximate base events.
+
+        The proof of T24 requires only a symmetric profile of the base event.
+
+        Parameters
+        ----------
+        direction
+            Direction of the neighbouring pair, which determines the adjacency.
+
+        Returns
+        -------
+        LossLaw
+            Privacy loss distribution of the dominating pair.
+        """
         if self.rate == 1:
             return self.event.law(direction)
         if isinstance(self.event, Gaussian):
@@ -184,7 +286,25 @@ class WithoutReplacement(SingleEvent):
         return _amplified(self.event, self.rate)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve of T24a, for a Gaussian base only."""
+        """Return the Rényi curve of T24a, for a Gaussian base event.
+
+        Parameters
+        ----------
+        orders
+            Rényi orders alpha > 1.
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        ndarray
+            tau(alpha) at ``orders``, rounded up.
+
+        Raises
+        ------
+        ConversionError
+            If the base event is not Gaussian.
+        """
         if self.rate == 1:
             return self.event.rdp(orders, adjacency)
         if not isinstance(self.event, Gaussian):
@@ -192,15 +312,26 @@ class WithoutReplacement(SingleEvent):
         return rdp.without_replacement_gaussian_rdp(orders, self.event.noise_multiplier, rate=self.rate)
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return T24, or T21 and T14 for pure and approximate bases."""
+        """Return T24, or T21 and T14 for pure and approximate base events.
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Theorem tags such as "T6".
+        """
         if self.rate == 1:
             return self.event.tags(adjacency)
         return ("T24",) if isinstance(self.event, Gaussian | Laplace) else ("T21", "T14")
 
     def unwrapped(self) -> SingleEvent:
-        """Return the base event at rate 1, else this event."""
+        """Return the base event if the rate is 1, and this event otherwise."""
         return self.event if self.rate == 1 else self
 
     def fields(self) -> Json:
-        """Return the rate; the serialiser nests the base event."""
+        """Return the rate as JSON; the serialiser adds the base event."""
         return {"rate": self.rate}

@@ -25,7 +25,17 @@ _NESTING: dict[str, type[_Nesting]] = {e.kind: e for e in (Poisson, WithoutRepla
 
 
 def event_to_json(event: Event) -> str:
-    """Return the event as one line of standard JSON (no NaN, no Infinity).
+    """Return the event as one line of standard JSON, without NaN or Infinity.
+
+    Parameters
+    ----------
+    event
+        Event to store.
+
+    Returns
+    -------
+    str
+        JSON text with a format version.
 
     Raises
     ------
@@ -38,12 +48,28 @@ def event_to_json(event: Event) -> str:
 
 
 def event_from_json(text: str) -> Event:
-    """Return the event written by `event_to_json`, or the event inside a record written by `Record.to_json`.
+    """Return the event stored as JSON.
+
+    Parameters
+    ----------
+    text
+        JSON written by `event_to_json`, or the JSON of a record written by `Record.to_json`.
+
+    Returns
+    -------
+    Event
+        The event.
 
     Raises
     ------
     EventFormatError
         If the text is not JSON, has an unsupported version, or does not hold a valid event.
+
+    Examples
+    --------
+    >>> from dperm.accounting import Gaussian, event_from_json, event_to_json
+    >>> event_from_json(event_to_json(Gaussian(1.0) * 3)) == Gaussian(1.0) * 3
+    True
     """
     try:
         data = json.loads(text, object_pairs_hook=_unique)

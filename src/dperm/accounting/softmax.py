@@ -48,11 +48,11 @@ def softmax_bound(noise_multiplier: float, curvature: float, classes: int, adjac
 class PerturbedSoftmax(SingleEvent):
     """Exact minimiser of sum_i w_i f(W x_i, y_i) + r(W) + (Lambda/2) ||W||^2 + <b, W>, b ~ N(0, sigma^2).
 
-    f is the softmax loss log sum_k e^{u_k} - u_y of K = ``classes`` >= 3 classes, not clipped; ||x|| <= R, w_i <= w, r
-    is convex and public, Lambda > 0.
+    f is the unclipped softmax loss log sum_k e^{u_k} - u_y for K = ``classes`` >= 3 classes. The rows satisfy ||x|| <=
+    R and the weights w_i <= w. The regulariser r is convex and public, and Lambda > 0.
 
-    The privacy loss is bounded by T53a, with c = (K-1) log(1 + curvature) for the determinant. A solver stopping early
-    needs a second event (T43).
+    The privacy loss is bounded by T53a, with c = (K-1) log(1 + curvature) for the determinant. If the solver stops
+    early, a second event is needed (T43).
 
     Parameters
     ----------
@@ -83,24 +83,72 @@ class PerturbedSoftmax(SingleEvent):
         object.__setattr__(self, "classes", _checked_classes(self.classes))
 
     def bound(self, adjacency: Adjacency) -> BoundingLoss:
-        """Return a privacy loss that dominates every neighbouring pair, in either order."""
+        """Return a privacy loss that dominates every neighbouring pair, in either order.
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        BoundingLoss
+            The bounding privacy loss.
+        """
         return softmax_bound(self.noise_multiplier, self.curvature, self.classes, adjacency)
 
     def law(self, direction: Direction) -> MirroredLoss:
-        """Return the symmetric pair dominating the bound of T53a; adding and removing have the same loss."""
+        """Return the symmetric pair that dominates the bound of T53a.
+
+        Adding and removing a record have the same privacy loss.
+
+        Parameters
+        ----------
+        direction
+            Direction of the neighbouring pair, which determines the adjacency.
+
+        Returns
+        -------
+        MirroredLoss
+            Privacy loss distribution of the dominating pair.
+        """
         replaced = direction is Direction.REPLACE
         return self.bound(Adjacency.REPLACE_ONE if replaced else Adjacency.ADD_REMOVE).mirrored()
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve from the moments of the bounding loss (T53a)."""
+        """Return the Rényi curve from the moments of the bounding loss (T53a).
+
+        Parameters
+        ----------
+        orders
+            Rényi orders alpha > 1.
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        ndarray
+            tau(alpha) at ``orders``, rounded up.
+        """
         return rdp.moment_rdp(orders, self.bound(adjacency))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the tags T37 and T53a."""
+        """Return the tags T37 and T53a.
+
+        Parameters
+        ----------
+        adjacency
+            Adjacency of the guarantee, add/remove or replace-one.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Theorem tags such as "T6".
+        """
         return ("T37", "T53a")
 
     def fields(self) -> Json:
-        """Return noise multiplier, curvature and classes as JSON."""
+        """Return the noise multiplier, the curvature and the number of classes as JSON."""
         return {"noise_multiplier": self.noise_multiplier, "curvature": self.curvature, "classes": self.classes}
 
 

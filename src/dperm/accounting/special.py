@@ -17,5 +17,16 @@ def log_kappa(c: Array) -> Array:
 
 
 def log_expm1(x: Array) -> Array:
-    """Return log(e^x - 1) for x >= 0; at x = 0 a very negative number instead of -infinity."""
+    """Return log(e^x - 1). At x = 0 the result is a very large negative number instead of -infinity.
+
+    Parameters
+    ----------
+    x
+        Numbers >= 0.
+
+    Returns
+    -------
+    ndarray
+        One logarithm per entry.
+    """
     return np.asarray(x + np.log(np.maximum(-np.expm1(-x), 1e-320)))

@@ -41,7 +41,7 @@ class GaussianTarget:
     Attributes
     ----------
     deviation
-        Standard deviation; close to that of the model's residuals.
+        Standard deviation of the target given the score, close to that of the model's residuals.
     """
 
     deviation: float
@@ -51,16 +51,47 @@ class GaussianTarget:
         checks.positive("deviation", self.deviation)
 
     def log_likelihoods(self, scores: Floats, targets: Floats) -> Floats:
-        """Return -(y - score)^2 / 2 s^2 for each target y, with s the deviation."""
+        """Return the log likelihood -(y - score)^2 / 2 s^2 of each target y, up to a constant; s is the deviation.
+
+        Parameters
+        ----------
+        scores
+            Score of each record.
+        targets
+            Target of each record.
+
+        Returns
+        -------
+        ndarray
+            One log likelihood per record.
+        """
         return np.asarray(-(((targets - scores) / self.deviation) ** 2) / 2)
 
 
 @dataclass(frozen=True)
 class LogisticTarget:
-    """Logistic model for labels -1 and +1; the score is the log odds of +1."""
+    """Logistic model for labels -1 and +1; the score is the log odds of the label +1."""
 
     def log_likelihoods(self, scores: Floats, targets: Floats) -> Floats:
-        """Return -log(1 + e^-y score) for each label y; raise ``ParameterError`` for labels other than -1 and +1."""
+        """Return the log likelihood -log(1 + e^(-y score)) of each label y.
+
+        Parameters
+        ----------
+        scores
+            Score of each record.
+        targets
+            Label -1 or +1 of each record.
+
+        Returns
+        -------
+        ndarray
+            One log likelihood per record.
+
+        Raises
+        ------
+        ParameterError
+            If a label is neither -1 nor +1.
+        """
         if not (np.abs(targets) == 1).all():
             raise ParameterError(
                 argument="targets",
@@ -81,7 +112,7 @@ class Attribute:
     values
         Possible values: two or more distinct numbers.
     marginals
-        Probability of each value; they add up to 1.
+        Probability of each value; the probabilities add up to 1.
     """
 
     column: int
@@ -128,22 +159,34 @@ class AttributeInference:
 
     @property
     def advantage(self) -> float:
-        """(correct - baseline)/records: accuracy gained from the model over the marginals alone."""
+        """Accuracy gained from the model over the marginals alone, (correct - baseline)/records."""
         return (self.gained - self.lost) / self.records
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Confidence interval for the advantage, from the shares of records with only one correct guess of the two.
+        """Confidence interval for the advantage.
 
-        Each share has a two-sided Clopper-Pearson interval; each end has error probability (1 - confidence)/4. Both
-        shares come from the same records; the union bound permits this dependence.
+        The interval is based on two shares of the records: those for which only the attack is correct, and those for
+        which only the baseline is correct. Each share has a two-sided Clopper-Pearson interval; each end has error
+        probability (1 - confidence)/4. Both shares come from the same records; the union bound permits this dependence.
         """
         level = (1 - self.confidence) / 4
         gained, lost = (_ends(count, self.records, level) for count in (self.gained, self.lost))
         return gained[0] - lost[1], gained[1] - lost[0]
 
     def beyond(self, others: "AttributeInference") -> tuple[float, float]:
-        """Return a Clopper-Pearson interval for the accuracy minus the accuracy on ``others``, independent records."""
+        """Return a Clopper-Pearson interval for the difference between this accuracy and the accuracy on ``others``.
+
+        Parameters
+        ----------
+        others
+            Result of the same attack on independent records.
+
+        Returns
+        -------
+        tuple[float, float]
+            (low, high).
+        """
         level = (1 - min(self.confidence, others.confidence)) / 4
         here, there = (_ends(one.correct, one.records, level) for one in (self, others))
         return here[0] - there[1], here[1] - there[0]
@@ -184,7 +227,7 @@ def infer_attribute(
 
     Returns
     -------
-    Floats
+    ndarray
         One of ``attribute.values`` for each record.
 
     Raises
@@ -223,7 +266,7 @@ def attribute_inference(
     Parameters
     ----------
     coefficients, targets, attribute, law, intercept
-        As for `infer_attribute`.
+        See `infer_attribute`.
     rows
         Features of the attacked records, with the true values in the attacked column.
     confidence

@@ -37,6 +37,12 @@ class Canaries:
         Number of canaries.
     seed
         Seed of the coins; keep it secret from the attacker.
+
+    Examples
+    --------
+    >>> from dperm.audit.coins import Canaries
+    >>> Canaries(count=1000, seed=0).included.shape
+    (1000,)
     """
 
     count: int
@@ -49,7 +55,7 @@ class Canaries:
 
     @cached_property
     def included(self) -> Truths:
-        """Read-only boolean array: train with canary i iff ``included[i]``."""
+        """Read-only boolean array; canary i belongs to the training data if ``included[i]`` is True."""
         coins = generator(self.seed, _PURPOSE).integers(0, 2, size=self.count).astype(np.bool_)
         coins.flags.writeable = False
         return coins
@@ -63,7 +69,7 @@ def coins(canaries: int, seed: int | None = None) -> Canaries:
     canaries
         Number of canaries.
     seed
-        Seed of the coins; None draws one from the operating system.
+        Seed of the coins; None draws a seed from the operating system.
 
     Returns
     -------

@@ -53,7 +53,7 @@ class Reconstruction:
 
         Returns
         -------
-        Floats
+        ndarray
             One of ``values`` per feature, or NaN.
 
         Raises
@@ -78,7 +78,7 @@ def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, con
     before, after
         Coefficients without and with the record; the last belongs to the constant.
     moments
-        A: second moments of the other records' rows plus the regularisation.
+        Matrix A, the second moments of the other records' rows plus the regularisation.
     constant
         Last entry of every row.
 
@@ -114,8 +114,8 @@ def logistic_record(
 ) -> Reconstruction:
     """Reconstruct the only unknown record of a logistic regression from the zero gradient at the minimum.
 
-    -y s(-y x'w) x = -(sum over the others of -y_i s(-y_i x_i'w) x_i + Lambda w), with s the logistic function. The sign
-    of the constant's entry is -y.
+    -y s(-y x'w) x = -(sum over the others of -y_i s(-y_i x_i'w) x_i + Lambda w), with s the logistic function. The
+    entry of the constant has the sign of -y.
 
     Parameters
     ----------

@@ -38,7 +38,8 @@ _SHARED_ERROR = (
 class Finding:
     """Lower bounds from one or more statistics of an audit, compared with the claim.
 
-    All bounds hold simultaneously with probability ``confidence``: each statistic has its own share of the error (A5).
+    All bounds hold simultaneously with probability ``confidence``, since each statistic has its own share of the error
+    probability (A5).
 
     A bound with an assumption refutes a claim only if the claim implies the assumption. For example, a bound for a
     Gaussian trade-off refutes only claims with a Gaussian curve.
@@ -54,16 +55,16 @@ class Finding:
     confidence
         Probability that all bounds hold.
     profile
-        The claimed privacy profile, if known; by default the profile of ``claimed``. It may be stronger than
-        ``claimed``, never weaker.
+        The claimed privacy profile, if known; by default the profile of ``claimed``. The profile may be stronger than
+        ``claimed``, but never weaker.
     facts
-        Public numbers of the audit: runs, neighbours, ....
+        Public numbers of the audit, such as the number of runs.
     granted
         Assumptions of bounds (`LowerBound.assumes`) implied by the claim. A Gaussian trade-off is detected from the
         profile.
     notes
         Statements about the claim for the reader of a report, such as the audited part of a plan's epsilon. They are
-        no part of `as_dict`.
+        not part of `as_dict`.
     """
 
     subject: str
@@ -108,7 +109,7 @@ class Finding:
 
     @cached_property
     def strongest(self) -> str:
-        """Name of the statistic refuting the claim by the largest margin, or, if none does, of the closest one."""
+        """Name of the statistic that refutes the claim by the largest margin, or comes closest to refuting it."""
         return max(self.bounds, key=lambda name: (self._refutes(self.bounds[name]), self._excess(self.bounds[name])))
 
     @property
@@ -187,17 +188,40 @@ class Finding:
 
     @property
     def explanations(self) -> tuple[Fact, ...]:
-        """Reading of the bounds: relative to the claim, and the division of the error probability if it is divided."""
+        """Interpretation of the bounds relative to the claim, and how the error probability is divided."""
         return (self._reading, self._shared_error) if self._divides_error else (self._reading,)
 
     def matches_result(self, text: object) -> bool:
-        """Whether a stored verdict belongs to this finding; up to version 0.9.0, a certain bound held "exactly"."""
+        """Return whether a stored verdict belongs to this finding.
+
+        Up to version 0.9.0, verdicts stated that a certain bound held "exactly".
+
+        Parameters
+        ----------
+        text
+            Stored verdict.
+
+        Returns
+        -------
+        bool
+            Whether the verdict matches.
+        """
         return text in (str(self), str(self).replace(" with certainty", " exactly", 1))
 
     def matches_explanation(self, text: object) -> bool:
-        """Whether a stored explanation belongs to this finding.
+        """Return whether a stored explanation belongs to this finding.
 
-        Version 0.9.0 stored the reading of the bounds alone, without the division of the error probability.
+        Version 0.9.0 stored the interpretation of the bounds alone, without the division of the error probability.
+
+        Parameters
+        ----------
+        text
+            Stored explanation.
+
+        Returns
+        -------
+        bool
+            Whether the explanation matches.
         """
         return text in (self.explanation, str(self._reading))
 

@@ -24,8 +24,8 @@ from dperm.audit.lower_bound import (
 def pure_from_guesses(correct: int, guesses: int, *, confidence: float = 0.95) -> LowerBound:
     """Return the smallest epsilon of pure DP consistent with the correct guesses; the attacker may abstain (A4).
 
-    P(right | guess) <= q = e^eps / (1 + e^eps), for any set of outputs with a guess, so eps >= logit(CP_lo). 900 of
-    1000 give 2.02123323.
+    P(correct | guess) <= q = e^eps / (1 + e^eps), for any set of outputs with a guess, so eps >= logit(CP_lo). For
+    example, 900 correct guesses of 1000 give 2.02123323.
 
     Parameters
     ----------
@@ -38,6 +38,11 @@ def pure_from_guesses(correct: int, guesses: int, *, confidence: float = 0.95) -
     -------
     LowerBound
         Lower bound on epsilon at delta 0.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     alpha = alpha_of(confidence)
     correct, guesses = checked_guess_counts(correct, guesses)
@@ -48,10 +53,10 @@ def pure_from_guesses(correct: int, guesses: int, *, confidence: float = 0.95) -
 def approximate_from_guesses(correct: int, guesses: int, *, delta: float, confidence: float = 0.95) -> LowerBound:
     """Return the smallest epsilon of (epsilon, delta)-DP consistent with the guesses, given a guess in EVERY run.
 
-    P(right) = (1 + advantage)/2 is at most (1 + TV)/2, and the total variation of an (eps, delta)-DP pair is at most
-    1 - 2 (1 - delta)/(1 + e^eps), at the kink of its trade-off curve. So P(right) <= (e^eps + delta)/(1 + e^eps), and
-    eps >= log((CP_lo - delta) / (1 - CP_lo)). An abstaining attacker could wait for the failure event of probability
-    delta: use A2 in this case.
+    P(correct) = (1 + advantage)/2 is at most (1 + TV)/2, and the total variation of an (eps, delta)-DP pair is at most
+    1 - 2 (1 - delta)/(1 + e^eps), at the kink of its trade-off curve. So P(correct) <= (e^eps + delta)/(1 + e^eps), and
+    eps >= log((CP_lo - delta) / (1 - CP_lo)). An attacker who may abstain could wait for the failure event of
+    probability delta; use `from_rates` (A2) for such an attacker.
 
     Parameters
     ----------
@@ -68,6 +73,11 @@ def approximate_from_guesses(correct: int, guesses: int, *, delta: float, confid
     -------
     LowerBound
         Lower bound on epsilon at ``delta``.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     delta, alpha = checks.small_delta("delta", delta), alpha_of(confidence)
     correct, guesses = checked_guess_counts(correct, guesses)
@@ -78,9 +88,9 @@ def approximate_from_guesses(correct: int, guesses: int, *, delta: float, confid
 def gaussian_from_guesses(correct: int, guesses: int, *, delta: float, confidence: float = 0.95) -> LowerBound:
     """Return the smallest epsilon of mu-GDP (T19) consistent with the correct guesses, given a guess in EVERY run.
 
-    The bound is tighter than A3. P(right) = (1 + advantage)/2 <= (1 + TV)/2. Total variation is 1 - min(x + G_mu(x)),
-    attained where the trade-off curve has slope -1: TV(N(0,1), N(mu,1)) = 2 Phi(mu/2) - 1. So P(right) <= Phi(mu/2),
-    and mu >= 2 Phi^-1(CP_lo).
+    The bound is tighter than that of A3. P(correct) = (1 + advantage)/2 <= (1 + TV)/2. Total variation is 1 - min(x +
+    G_mu(x)), attained where the trade-off curve has slope -1: TV(N(0,1), N(mu,1)) = 2 Phi(mu/2) - 1. So P(correct) <=
+    Phi(mu/2), and mu >= 2 Phi^-1(CP_lo).
 
     Parameters
     ----------
@@ -97,6 +107,11 @@ def gaussian_from_guesses(correct: int, guesses: int, *, delta: float, confidenc
     -------
     LowerBound
         Lower bound on epsilon at ``delta``, valid for a Gaussian trade-off.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     delta = gaussian_delta(delta)
     mu = gaussian_mu_from_guesses(correct, guesses, confidence=confidence)

@@ -48,11 +48,21 @@ class LowerBound:
     delta
         The delta of the bound.
     confidence
-        Probability, over the attacker's coins and the noise, that such a bound holds; 1 without sampling.
+        Probability, over the attacker's coins and the noise, that the bound holds; 1 without sampling.
     method
-        Method with its tag, such as "Clopper-Pearson (A2)".
+        Name of the method with its tag, such as "Clopper-Pearson (A2)".
     assumes
-        Assumption besides the independence of the runs; "" for none.
+        Assumption in addition to the independence of the runs; "" for none.
+
+    Examples
+    --------
+    >>> from dperm import PureDP
+    >>> from dperm.audit.guesses import pure_from_guesses
+    >>> bound = pure_from_guesses(correct=900, guesses=1000)
+    >>> round(bound.epsilon, 4)
+    2.0212
+    >>> bound.against(PureDP(1.0, "add_remove")).violation
+    True
     """
 
     epsilon: float

@@ -33,12 +33,12 @@ _BISECTIONS = 60
 
 
 def one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, confidence: float = 0.95) -> LowerBound:
-    """Return the smallest epsilon at which that many correct guesses have probability at least 1 - confidence (A6).
+    """Return the smallest epsilon at which so many correct guesses have probability at least 1 - confidence (A6).
 
     Parameters
     ----------
     correct, guesses, canaries
-        Correct guesses, guesses made (a number fixed in advance), coins flipped: v <= r <= m.
+        Numbers v of correct guesses, r of guesses made (fixed in advance) and m of coins flipped; v <= r <= m.
     delta
         The delta of the bound; 0 for pure DP. Compare a claim with the bound at the claim's own delta.
     confidence
@@ -48,6 +48,11 @@ def one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, co
     -------
     LowerBound
         Lower bound on epsilon at ``delta``.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     alpha = alpha_of(confidence)
     v, r, m = checked_counts(correct, guesses, canaries)
@@ -68,7 +73,7 @@ def one_run_p_value(correct: int, guesses: int, canaries: int, *, epsilon: float
     Parameters
     ----------
     correct, guesses, canaries
-        Correct guesses, guesses made, coins flipped.
+        Numbers of correct guesses, guesses made and coins flipped.
     epsilon, delta
         Parameters of the tested guarantee.
 
@@ -76,6 +81,11 @@ def one_run_p_value(correct: int, guesses: int, canaries: int, *, epsilon: float
     -------
     float
         The p-value, in [0, 1].
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     sizes = checked_counts(correct, guesses, canaries)
     return _p_value(checks.nonnegative("epsilon", epsilon), sizes, checks.small_delta("delta", delta))
@@ -96,8 +106,8 @@ def from_scores(
     Parameters
     ----------
     scores
-        One per canary, higher for likely members; no NaN. A fixed shuffle of positions, independent of ``included``,
-        breaks ties.
+        One score per canary, higher for likely members; NaN is not allowed. Ties are broken by a fixed shuffle that is
+        independent of ``included``.
     included
         The `Canaries` drawn by `coins` (recommended), or one boolean per canary in the order of the flips.
     guesses_in, guesses_out
@@ -108,7 +118,8 @@ def from_scores(
     confidence
         Confidence level of the bound.
     independent
-        Pass False for dependent coins, such as a split into halves or one canary of each pair; they are rejected.
+        Whether the coins are independent. Dependent coins, such as a split into halves or one canary of each pair, are
+        rejected.
 
     Returns
     -------
@@ -120,7 +131,7 @@ def from_scores(
     AssumptionError
         If the coins are dependent, or too unlikely for independent fair coins.
     ParameterError
-        If even all guesses being right would show nothing.
+        If no bound above 0 is possible even if all guesses are correct.
     """
     return bound_from_ranking(
         scores,

@@ -34,12 +34,12 @@ _QUANTILE = NormalDist().inv_cdf  # scipy's is as accurate, and slower on a sing
 def gaussian_one_run(
     correct: int, guesses: int, canaries: int, *, delta: float, confidence: float = 0.95
 ) -> LowerBound:
-    """Return the smallest epsilon at ``delta`` of mu-GDP training consistent with the correct guesses (A7, A1).
+    """Return the smallest epsilon consistent with the correct guesses, for a mu-GDP training run (A7, A1).
 
     Parameters
     ----------
     correct, guesses, canaries
-        Correct guesses, guesses made (a number fixed in advance), coins flipped: v <= r <= m.
+        Numbers v of correct guesses, r of guesses made (fixed in advance) and m of coins flipped; v <= r <= m.
     delta
         The delta of the bound, positive.
     confidence
@@ -49,6 +49,11 @@ def gaussian_one_run(
     -------
     LowerBound
         Lower bound on epsilon at ``delta``, valid for a Gaussian trade-off.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     delta = gaussian_delta(delta)
     mu = gaussian_one_run_mu(correct, guesses, canaries, confidence=confidence)
@@ -97,7 +102,7 @@ def gaussian_from_scores(
     Parameters
     ----------
     scores, included, guesses_in, guesses_out, confidence, independent
-        As for `dperm.audit.one_run.from_scores`.
+        See `dperm.audit.one_run.from_scores`.
     delta
         The delta of the bound, positive.
 

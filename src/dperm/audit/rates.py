@@ -23,9 +23,9 @@ def from_rates(
 ) -> LowerBound:
     """Return the smallest epsilon of (epsilon, delta)-DP consistent with the rates, without further assumptions (A2).
 
-    TPR <= e^eps FPR + delta and TNR <= e^eps FNR + delta, so
-    eps >= max(0, log((TPR_lo - delta) / FPR_hi), log((1 - FPR_hi - delta) / (1 - TPR_lo))).
-    900 of 1000 against 100 of 1000 at delta = 0 give 1.98970631.
+    TPR <= e^eps FPR + delta and TNR <= e^eps FNR + delta, so eps >= max(0, log((TPR_lo - delta) / FPR_hi), log((1 -
+    FPR_hi - delta) / (1 - TPR_lo))). For example, 900 of 1000 true positives and 100 of 1000 false positives give
+    1.98970631 at delta = 0.
 
     Parameters
     ----------
@@ -42,6 +42,11 @@ def from_rates(
     -------
     LowerBound
         Lower bound on epsilon at ``delta``.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     delta, alpha = checks.small_delta("delta", delta), alpha_of(confidence)
     tp, fp, n1, n0 = _counts(true_positives, members, false_positives, non_members)
@@ -60,16 +65,16 @@ def gaussian_from_rates(
     delta: float,
     confidence: float = 0.95,
 ) -> LowerBound:
-    """Return the smallest epsilon consistent with the rates for a trade-off curve G_mu (T19, A3).
+    """Return the smallest epsilon consistent with the rates, for a Gaussian trade-off curve G_mu (T19, A3).
 
-    Such mechanisms are the Gaussian mechanism, its compositions, and full-batch DP-GD. mu >= max(0, Phi^-1(1 -
-    FPR_hi) - Phi^-1(FNR_hi)), converted to epsilon at ``delta`` [Nasr et al. 2023]. For other mechanisms the result is
-    not a bound on epsilon.
+    The Gaussian mechanism, its compositions and full-batch DP-GD have such a curve. mu >= max(0, Phi^-1(1 - FPR_hi) -
+    Phi^-1(FNR_hi)), converted to epsilon at ``delta`` [Nasr et al. 2023]. For other mechanisms the result is not a
+    bound on epsilon.
 
     Parameters
     ----------
     true_positives, members, false_positives, non_members
-        As for `from_rates`.
+        See `from_rates`.
     delta
         The delta of the bound, positive.
     confidence
@@ -79,6 +84,11 @@ def gaussian_from_rates(
     -------
     LowerBound
         Lower bound on epsilon at ``delta``, valid for a Gaussian trade-off.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     delta = gaussian_delta(delta)
     mu = gaussian_mu_from_rates(true_positives, members, false_positives, non_members, confidence=confidence)

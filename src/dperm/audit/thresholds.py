@@ -216,7 +216,8 @@ def fixed_threshold(
     Parameters
     ----------
     scores
-        One per run, higher for likely inclusion of the record; NaN ("no guess") is allowed for PURE_GUESSES only.
+        One score per run, higher if the record was probably included. NaN means no guess, and is allowed for
+        PURE_GUESSES only.
     included
         Whether the record was included, one boolean per run.
     threshold
@@ -232,6 +233,11 @@ def fixed_threshold(
     -------
     LowerBound
         Lower bound on epsilon at ``delta``.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     _checked_rule(rule)
     points = _grid([checks.real("threshold", threshold)], "threshold", rule)
@@ -254,7 +260,7 @@ def union_threshold(
     Parameters
     ----------
     scores, included, delta, rule
-        As for `fixed_threshold`.
+        See `fixed_threshold`.
     thresholds
         The k thresholds; duplicates count once.
     confidence
@@ -292,9 +298,9 @@ def split_threshold(
     Parameters
     ----------
     scores, included, delta, confidence, rule
-        As for `fixed_threshold`.
+        See `fixed_threshold`.
     share
-        Share of the runs for the selection, 0.1 to 0.3.
+        Fraction of the runs for the selection, 0.1 to 0.3.
     seed
         Seed of the shuffle for the selection. Trying several seeds and keeping the best invalidates the bound.
 

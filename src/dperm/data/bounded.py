@@ -48,8 +48,24 @@ class Block(NamedTuple):
 class BoundedData:
     """Rows within the radius of their `FeatureSpace`, with labels as codes of their `Target`.
 
-    X is not copied: the factor min(1, norm / ||x||) of a row is applied block by block. Besides X, memory holds one
-    double and one code for each row. X must not change until the run has ended, because norms were computed before.
+    X is not copied. The factor min(1, norm / ||x||) of each row is applied block by block. In addition to X, memory
+    holds one double and one code for each row. X must not change until the run has ended, because its norms are
+    computed in advance.
+
+    Attributes
+    ----------
+    space
+        Public geometry of the features.
+    target
+        Public shape of the labels.
+    source
+        Rows of X, in blocks.
+    codes
+        Code of each label.
+    norms
+        Norm of each row before it is scaled down.
+    bad
+        Mask of the invalid records; None if there are none.
 
     Notes
     -----
@@ -80,17 +96,52 @@ class BoundedData:
         return self.source.height
 
     def blocks(self, stride: int = 1) -> Iterator[Block]:
-        """Yield every ``stride``-th block of rows; the choice does not depend on the data."""
+        """Yield every ``stride``-th block of rows. The choice does not depend on the data.
+
+        Parameters
+        ----------
+        stride
+            Distance between the blocks.
+
+        Yields
+        ------
+        Block
+            Rows, targets and weights of one block.
+        """
         for start in range(0, self.rows, self.height * stride):
             yield self.block(start, min(start + self.height, self.rows))
 
     def stride_for(self, rows: int) -> int:
-        """Return the largest stride that leaves at least four blocks and at least ``rows`` rows."""
+        """Return the largest stride that leaves at least four blocks and at least ``rows`` rows.
+
+        Parameters
+        ----------
+        rows
+            Smallest number of rows.
+
+        Returns
+        -------
+        int
+            The stride, at least 1.
+        """
         blocks = self.rows // self.height
         return max(1, blocks // max(4, -(-rows // self.height)))
 
     def block(self, start: int, stop: int) -> Block:
-        """Return the rows from ``start`` to ``stop`` as a block."""
+        """Return the rows from ``start`` up to ``stop`` as a block.
+
+        Parameters
+        ----------
+        start
+            First row.
+        stop
+            Row after the last one.
+
+        Returns
+        -------
+        Block
+            Rows, targets and weights.
+        """
         norms = self.norms[start:stop]
         bad = None if self.bad is None else self.bad[start:stop]
         x = self.source.scaled(start, stop, bad)
@@ -100,12 +151,34 @@ class BoundedData:
         return Block(x, factors, lengths, *self.target.targets(self.codes[start:stop]))
 
     def at(self, places: NDArray[np.int64]) -> "BoundedData":
-        """Return bounded data of the rows at these places, in their order, as a copy of these rows."""
+        """Return a copy of the rows at these indices, in their order.
+
+        Parameters
+        ----------
+        places
+            Indices of the rows.
+
+        Returns
+        -------
+        BoundedData
+            Bounded data of these rows.
+        """
         bad = None if self.bad is None else self.bad[places]
         return replace(self, source=self.source.at(places), codes=self.codes[places], norms=self.norms[places], bad=bad)
 
     def sizes(self, norms: Floats) -> tuple[Floats, Floats]:
-        """Return row factors, and the norms of the bounded rows with their constant."""
+        """Return the factors of the rows, and the norms of the bounded rows including the constant.
+
+        Parameters
+        ----------
+        norms
+            Norms of the rows.
+
+        Returns
+        -------
+        tuple of ndarray
+            Factors and norms.
+        """
         if self.space.norm is None:
             return np.ones_like(norms), np.sqrt(norms * norms + self.space.constant**2)
         inside = np.minimum(norms, self.space.norm)
@@ -142,8 +215,8 @@ def enforce(
     target
         Public shape of the labels.
     invalid
-        "raise" refuses rows with NaN, infinities or labels outside ``target``. "drop" makes them add 0 to every sum.
-        Zero is within the bound on a record's contribution, so the guarantee covers it.
+        "raise" refuses rows with NaN, infinities or labels outside ``target``. With "drop", such rows contribute 0 to
+        every sum. The guarantee covers this, since 0 is within the bound on a record's contribution.
     names
         Names of the columns, for messages.
     most_rows
@@ -163,8 +236,8 @@ def enforce(
 
     Notes
     -----
-    *Guarantees.* Each record is bounded on its own: replacing, adding or removing one record changes one row, one norm
-    and one code.
+    *Guarantees.* Each record is bounded separately, so replacing, adding or removing one record changes one row, one
+    norm and one code.
 
     *Edge cases.*
 
@@ -173,7 +246,7 @@ def enforce(
     =======================  =======================================================================
     NaN or infinite entry    DataError, or weight 0 with ``invalid="drop"``; clipping does not hide it.
     entry beyond its bounds  Clipped to the nearer bound.
-    row longer than norm     Scaled down to ``space.norm``, also if its square overflows.
+    row longer than norm     Scaled down to ``space.norm``, even if its square overflows.
     label outside target     DataError, or weight 0 with ``invalid="drop"``; numbers are clipped.
     no rows                  DataError.
     =======================  =======================================================================

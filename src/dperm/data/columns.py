@@ -40,14 +40,20 @@ _PUBLIC = "It must be public: choose it from public knowledge, not from the data
 class Numeric:
     """Column of numbers, clipped to public bounds and mapped affinely from [low, high] to [-1, 1].
 
-    True and False are 1 and 0; declare ``Numeric(0, 1)`` for them.
+    True and False count as 1 and 0; declare ``Numeric(0, 1)`` for a column of truth values.
 
     Attributes
     ----------
     low, high
-        Public bounds. Numbers beyond them, also infinities, are clipped to the nearer one.
+        Public bounds. Numbers outside the bounds, including infinities, are clipped to the nearer bound.
     impute
-        Public number within the bounds, used for missing ones. Without it, missing numbers are refused.
+        Public number within the bounds that replaces missing values; None refuses missing values.
+
+    Examples
+    --------
+    >>> from dperm.data import Numeric
+    >>> Numeric(0, 100, impute=40).features("age")
+    ('age',)
     """
 
     low: float
@@ -55,7 +61,17 @@ class Numeric:
     impute: float | None = None
 
     def checked(self, where: str) -> "Numeric":
-        """Return the same declaration with plain floats; ``where`` is its name in messages.
+        """Return the same declaration with plain floats.
+
+        Parameters
+        ----------
+        where
+            Name of the column, for messages.
+
+        Returns
+        -------
+        Numeric
+            The checked declaration.
 
         Raises
         ------
@@ -75,11 +91,40 @@ class Numeric:
         return Numeric(low, high, checks.between(f"{where}.impute", self.impute, low, high, remedy))
 
     def features(self, name: str) -> tuple[str, ...]:
-        """Return the feature names of the column ``name``."""
+        """Return the feature names of a column.
+
+        Parameters
+        ----------
+        name
+            Name of the column.
+
+        Returns
+        -------
+        tuple of str
+            One name for each feature.
+        """
         return (name,)
 
     def entries(self, name: str, values: Column) -> tuple[Places, Floats]:
-        """Return for each record the place of the nonzero feature, and its entry in [-1, 1]."""
+        """Return the position and the value of the nonzero feature of each record.
+
+        Parameters
+        ----------
+        name
+            Name of the column.
+        values
+            Values of the column.
+
+        Returns
+        -------
+        tuple of ndarray
+            Positions, and entries in [-1, 1].
+
+        Raises
+        ------
+        DataError
+            If a value is missing without ``impute``, or is not a number.
+        """
         if values.dtype == object:
             problem = f"column {shown(name)} must hold numbers, as it is declared Numeric."
             raise DataError(problem, remedy="Convert text first.")
@@ -91,7 +136,7 @@ class Numeric:
 
 @dataclass(frozen=True)
 class Categorical:
-    """Column of public categories, each with an indicator: 1 in records of the category and 0 in others.
+    """Column of public categories, each with an indicator that is 1 in records of the category and 0 in others.
 
     Text and numbers differ (``"1"`` is not ``1``). Numbers of different types (``1``, ``1.0`` and ``True``) and text in
     different Unicode normal forms are equal.
@@ -101,10 +146,16 @@ class Categorical:
     categories
         Public values, each once: strings, truth values or numbers.
     impute
-        Category used for missing values. Without it, missing values are refused.
+        Category that replaces missing values; None refuses missing values.
     other
-        Whether all undeclared values share one more indicator; otherwise they are refused. Values of another kind
-        than all categories, such as numbers among text, are always refused.
+        Whether all undeclared values share one additional indicator; otherwise they are refused. Values of a different
+        kind from the categories, such as numbers among text, are always refused.
+
+    Examples
+    --------
+    >>> from dperm.data import Categorical
+    >>> Categorical(["public", "private"], other=True).features("work")
+    ('work=public', 'work=private', 'work=(other)')
     """
 
     categories: Sequence[Category]
@@ -112,12 +163,22 @@ class Categorical:
     other: bool = False
 
     def checked(self, where: str) -> "Categorical":
-        """Return the same declaration with plain values; ``where`` is its name in messages.
+        """Return the same declaration with plain values.
+
+        Parameters
+        ----------
+        where
+            Name of the column, for messages.
+
+        Returns
+        -------
+        Categorical
+            The checked declaration.
 
         Raises
         ------
         ParameterError
-            If there is no category, two are equal, or ``impute`` is none of them.
+            If there is no category, two categories are equal, or ``impute`` is not a category.
         """
         listed = self.categories if isinstance(self.categories, tuple | list) else ()
         argument = f"{where}.categories"
@@ -140,12 +201,41 @@ class Categorical:
         return replace(self, categories=plain, impute=impute)
 
     def features(self, name: str) -> tuple[str, ...]:
-        """Return the feature names of the column ``name``."""
+        """Return the feature names of a column.
+
+        Parameters
+        ----------
+        name
+            Name of the column.
+
+        Returns
+        -------
+        tuple of str
+            One name for each feature.
+        """
         others = (f"{name}=(other)",) if self.other else ()
         return (*(f"{name}={category}" for category in self.categories), *others)
 
     def entries(self, name: str, values: Column) -> tuple[Places, Floats]:
-        """Return for each record the place of its category, and the entry 1."""
+        """Return the position of the category of each record, with the entry 1.
+
+        Parameters
+        ----------
+        name
+            Name of the column.
+        values
+            Values of the column.
+
+        Returns
+        -------
+        tuple of ndarray
+            Positions, and entries equal to 1.
+
+        Raises
+        ------
+        DataError
+            If a value is missing without ``impute``, or is not one of the categories.
+        """
         if values.dtype == object:
             places = self._places(name, values.tolist())
         else:

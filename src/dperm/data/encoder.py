@@ -31,11 +31,11 @@ _TEXT = "text must be JSON written by PublicEncoder.to_json"
 
 @dataclass(frozen=True, eq=False)
 class PublicEncoder:
-    """Encoder of declared columns as features in [-1, 1]. Nothing is learnt from the data.
+    """Encoder of declared columns as features in [-1, 1]. It learns nothing from the data.
 
     A `Numeric` column becomes one feature, clipped to its bounds and mapped to [-1, 1]. A `Categorical` column becomes
-    indicators with a single 1. Pass ``norm`` to an estimator as ``feature_norm``, or ``bounds``: both leave the
-    features unchanged, and sparse features sparse.
+    indicators with a single 1. Pass ``norm`` to an estimator as ``feature_norm``, or pass ``bounds``. Both leave the
+    features unchanged, and keep sparse features sparse.
 
     Attributes
     ----------
@@ -49,8 +49,8 @@ class PublicEncoder:
 
     Notes
     -----
-    *Guarantees.* Each declared column adds at most 1 to the squared length of a row, so ``norm`` bounds every row
-    whatever the data are. Each record is encoded on its own: neighbouring tables have neighbouring feature matrices.
+    *Guarantees.* Each declared column adds at most 1 to the squared norm of a row, so ``norm`` bounds every row,
+    whatever the data are. Each record is encoded separately, so neighbouring tables have neighbouring feature matrices.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class PublicEncoder:
 
     @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
-        """Public (low, high) of each feature: (-1, 1), also for indicators, so that an estimator shifts nothing."""
+        """Public (low, high) of each feature: (-1, 1), even for indicators, so that an estimator shifts nothing."""
         return ((-1.0, 1.0),) * len(self.feature_names)
 
     @property
@@ -111,7 +111,12 @@ class PublicEncoder:
             Data frame of pandas or polars, Arrow table, or mapping of names to one-dimensional arrays.
         sparse
             Whether to return a compressed sparse row matrix. Each row stores one entry for each declared column, even
-            a zero, so the number of stored entries reveals nothing.
+            if it is zero, so the number of stored entries reveals nothing.
+
+        Returns
+        -------
+        ndarray or csr_array
+            Features of shape (records, features).
 
         Raises
         ------
@@ -128,7 +133,23 @@ class PublicEncoder:
 
     @classmethod
     def from_json(cls, text: str) -> "PublicEncoder":
-        """Return the encoder stored by ``to_json``; raise ParameterError for any other text."""
+        """Return the encoder stored as JSON.
+
+        Parameters
+        ----------
+        text
+            JSON written by ``to_json``.
+
+        Returns
+        -------
+        PublicEncoder
+            The encoder.
+
+        Raises
+        ------
+        ParameterError
+            If the text is not a stored encoder.
+        """
         return cls(_columns_from_json(text))
 
     def _encoded(self, table: object) -> Iterator[tuple[Places, Floats]]:

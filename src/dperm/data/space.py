@@ -25,7 +25,7 @@ LARGEST_COEF = 1e150
 
 @dataclass(frozen=True)
 class FeatureSpace:
-    """Columns scaled to [-1, 1] by public bounds, rows scaled down to a public norm, and a constant column (T54).
+    """Public geometry of the features: bounds of the columns, a norm of the rows, and a constant column (T54).
 
     A row x is transformed in this order:
 
@@ -33,12 +33,8 @@ class FeatureSpace:
     2. With a norm, a longer row is scaled down to L2 norm ``norm``.
     3. With an intercept, the constant a is appended.
 
-    The intercept is a coefficient like any other, and regularized. Otherwise the objective would not be strongly
-    convex, and T30 and T35-T41 would not apply.
-
-    Notes
-    -----
-    *Guarantees.* ||x|| <= R = ``radius`` for every transformed row, whatever the data are.
+    The intercept is regularized like any other coefficient. Otherwise the objective would not be strongly convex, and
+    T30 and T35-T41 would not apply.
 
     Attributes
     ----------
@@ -50,13 +46,24 @@ class FeatureSpace:
         Public (low, high) for each column.
     intercept
         Whether there is a constant column. Its constant a is a quarter of the bound on the rows, or 1 if there is no
-        norm. So multiplying features and norm by a number changes no prediction. A larger constant would raise R, and
-        thus the noise of every coefficient; a smaller one would let regularization shrink the intercept.
+        norm. Multiplying the features and the norm by the same number therefore changes no prediction. A larger
+        constant would increase R, and with it the noise of every coefficient; with a smaller constant, regularization
+        would shrink the intercept.
 
     Raises
     ------
     ParameterError
-        If there is neither a norm nor bounds, or one of them is out of range.
+        If there is neither a norm nor bounds, or if one of them is out of range.
+
+    Notes
+    -----
+    *Guarantees.* ||x|| <= R = ``radius`` for every transformed row, whatever the data are.
+
+    Examples
+    --------
+    >>> from dperm.data.space import FeatureSpace
+    >>> FeatureSpace(2, bounds=((0, 100), (0, 1))).row_norm
+    1.4142135623730951
     """
 
     dim: int
@@ -119,7 +126,18 @@ class FeatureSpace:
         return None if self.half_width is None or (self.half_width == 1).all() else 1 / self.half_width
 
     def coefficients(self, theta: Floats) -> tuple[Floats, float]:
-        """Return coefficients and intercept in the user's units, by post-processing of those for bounded rows (T3)."""
+        """Return the coefficients and the intercept in the units of the user, by post-processing (T3).
+
+        Parameters
+        ----------
+        theta
+            Coefficients for the bounded rows.
+
+        Returns
+        -------
+        tuple[ndarray, float]
+            Coefficients and intercept.
+        """
         weights = theta[: self.dim].copy()
         offset = float(theta[self.dim] * self.constant) if self.intercept else 0.0
         if self.half_width is not None:
@@ -129,15 +147,27 @@ class FeatureSpace:
         return weights, offset
 
     def theta(self, coef: ArrayLike, intercept: float = 0.0) -> Floats:
-        """Return coefficients for the bounded rows from those in the user's units, the inverse of `coefficients`.
+        """Return the coefficients for the bounded rows, the inverse of `coefficients`.
 
         Scores are equal for rows within the bounds and the norm. Other rows are transformed first.
+
+        Parameters
+        ----------
+        coef
+            Coefficients in the units of the user.
+        intercept
+            Intercept in the units of the user.
+
+        Returns
+        -------
+        ndarray
+            Coefficients for the bounded rows, that of the constant column last.
 
         Raises
         ------
         ParameterError
-            If an intercept is needed and there is no constant column. Bounds that are not symmetric need one, since
-            they move the origin.
+            If an intercept is needed and there is no constant column. Bounds that are not symmetric need an intercept,
+            since they move the origin.
         """
         weights = self._checked_coef(coef)
         offset = checks.between("intercept", intercept, -LARGEST_COEF, LARGEST_COEF)

@@ -75,19 +75,19 @@ class Target(Protocol):
 
 @dataclass(frozen=True)
 class Classes:
-    """Finite public set of labels. Codes are positions in it, and -1 for an invalid record.
+    """Finite public set of labels. The code of a label is its position, and -1 for an invalid record.
 
     Attributes
     ----------
     labels
-        Two or more different labels.
+        Two or more distinct labels.
     weights
-        Public weights of the classes; 1 for all if left out.
+        Public weights of the classes; by default 1 for all.
 
     Raises
     ------
     ParameterError
-        If there are fewer than two or more than 32,767 labels, or not one weight in [1e-30, 1e30] for each.
+        If there are fewer than 2 or more than 32,767 labels, or if a weight is missing or outside [1e-30, 1e30].
     """
 
     labels: tuple[object, ...]
@@ -106,12 +106,12 @@ class Classes:
 
     @property
     def kind(self) -> LabelKind:
-        """Sign for two classes, position for more."""
+        """Form of the labels: a sign for two classes, a position for more."""
         return LabelKind.SIGN if len(self.labels) == 2 else LabelKind.PLACE
 
     @property
     def outputs(self) -> int:
-        """Number of scores: one for two classes, otherwise one for each."""
+        """Number of scores: one for two classes, otherwise one for each class."""
         return 1 if len(self.labels) == 2 else len(self.labels)
 
     @property
@@ -121,26 +121,67 @@ class Classes:
 
     @property
     def rule(self) -> str:
-        """Sentence that names the first declared classes."""
+        """Text of the rule for labels, which names the first declared classes."""
         return f"y must hold the declared classes {format_labels(self.labels)} only. Correct the labels"
 
     def read(self, labels: NDArray[Any]) -> Codes:
-        """Return the position of each label, in one or two bytes."""
+        """Return the code of each label, in one or two bytes.
+
+        Parameters
+        ----------
+        labels
+            Labels, one for each record.
+
+        Returns
+        -------
+        ndarray
+            Position of each label; -1 for labels outside the classes.
+        """
         codes = np.full(labels.shape, -1, dtype=np.int8 if len(self.labels) < 2**7 else np.int16)
         for place, label in enumerate(self.labels):
             codes[equal(labels, label)] = place
         return codes
 
     def counts(self, codes: Codes) -> Mask:
-        """Return a mask of the codes that are positions."""
+        """Return a mask of the valid codes.
+
+        Parameters
+        ----------
+        codes
+            Codes of the labels.
+
+        Returns
+        -------
+        ndarray
+            True for codes that are positions.
+        """
         return np.asarray(codes >= 0)
 
     def without(self, codes: Codes, bad: Mask) -> None:
-        """Set the ``bad`` codes to -1, in place."""
+        """Set the codes of invalid records to -1, in place.
+
+        Parameters
+        ----------
+        codes
+            Codes of the labels.
+        bad
+            Mask of the invalid records.
+        """
         codes[bad] = -1
 
     def targets(self, codes: Codes) -> tuple[Targets, Floats]:
-        """Return signs for two classes or positions for more, and the weights of the records."""
+        """Return the targets of the loss and the weights of the records.
+
+        Parameters
+        ----------
+        codes
+            Codes of the labels.
+
+        Returns
+        -------
+        tuple of ndarray
+            Signs for two classes or positions for more, and weights.
+        """
         counted = codes >= 0
         weights = np.where(counted, self._weights[codes], 0.0) if self._weighted else counted.astype(np.float64)
         if self.kind is LabelKind.SIGN:
@@ -148,12 +189,17 @@ class Classes:
         return np.maximum(codes, 0), weights
 
     def require_kind(self, labels: NDArray[Any]) -> None:
-        """Check that labels are not all text while the classes are numbers, or the other way round.
+        """Check that labels and classes are of the same kind, text or numbers.
+
+        Parameters
+        ----------
+        labels
+            Labels, one for each record.
 
         Raises
         ------
         DataError
-            If they are, so that no record would be valid.
+            If all labels are text and the classes are numbers, or the reverse, so that no record would be valid.
         """
         classes_text, labels_text = _are_text(np.array(self.labels)), _are_text(labels)
         if None in (classes_text, labels_text) or labels_text is classes_text:
@@ -177,7 +223,14 @@ class Classes:
 
 @dataclass(frozen=True)
 class Interval:
-    """Public interval [low, high] of numbers. Codes are labels clipped and mapped to [-1, 1], and NaN if invalid.
+    """Public interval [low, high] of numbers.
+
+    The code of a label is its value, clipped and mapped to [-1, 1]; the code of an invalid label is NaN.
+
+    Attributes
+    ----------
+    low, high
+        Public ends of the interval.
 
     Raises
     ------
@@ -221,11 +274,21 @@ class Interval:
 
     @property
     def rule(self) -> str:
-        """Error text: labels must be finite; any size is allowed, since they are clipped."""
+        """Text of the rule for labels: labels must be finite, and labels outside the interval are clipped."""
         return "y must hold finite numbers (no text, no NaN, no inf). Correct the labels"
 
     def read(self, labels: NDArray[Any]) -> Codes:
-        """Return numbers in [-1, 1], with NaN for labels that are not finite.
+        """Return the code of each label.
+
+        Parameters
+        ----------
+        labels
+            Labels, one for each record.
+
+        Returns
+        -------
+        ndarray
+            Numbers in [-1, 1], and NaN for labels that are not finite.
 
         Raises
         ------
@@ -242,15 +305,45 @@ class Interval:
         return np.clip(numbers, -1.0, 1.0, out=numbers)
 
     def counts(self, codes: Codes) -> Mask:
-        """Return a mask of the codes that are not NaN."""
+        """Return a mask of the valid codes.
+
+        Parameters
+        ----------
+        codes
+            Codes of the labels.
+
+        Returns
+        -------
+        ndarray
+            True for codes that are not NaN.
+        """
         return np.asarray(~np.isnan(codes))
 
     def without(self, codes: Codes, bad: Mask) -> None:
-        """Set the ``bad`` codes to NaN, in place."""
+        """Set the codes of invalid records to NaN, in place.
+
+        Parameters
+        ----------
+        codes
+            Codes of the labels.
+        bad
+            Mask of the invalid records.
+        """
         codes[bad] = np.nan
 
     def targets(self, codes: Codes) -> tuple[Targets, Floats]:
-        """Return the numbers, 0 for invalid records, and the weights 1 or 0."""
+        """Return the targets of the loss and the weights of the records.
+
+        Parameters
+        ----------
+        codes
+            Codes of the labels.
+
+        Returns
+        -------
+        tuple of ndarray
+            Numbers, 0 for invalid records, and weights 1 or 0.
+        """
         counted = ~np.isnan(codes)
         return np.where(counted, codes, 0.0), counted.astype(np.float64)
 

@@ -52,6 +52,11 @@ def minimize(data: BoundedData, spec: ProblemSpec, tolerance: float, linear: Flo
     linear
         Linear term of J, as added by objective perturbation; None for 0.
 
+    Returns
+    -------
+    ndarray
+        Coefficients theta.
+
     Raises
     ------
     ParameterError

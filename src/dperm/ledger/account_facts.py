@@ -26,15 +26,15 @@ class AccountFacts:
     name
         Account name, unique in its ledger.
     dataset
-        Name of the data set, chosen by its owner. A hash of the rows would match neither a fold nor a cleaned table, so
-        the owner decides which data belong to the account.
+        Name of the data set, chosen by its owner. The owner decides which data belong to the account, since a hash of
+        the rows would match neither a fold nor a cleaned table.
     unit
         Meaning of one record, such as "one person" or "one visit". The guarantee concerns one record.
     limit
-        Total amount chargeable to the account.
+        Total amount that can be charged to the account.
     blocks, composition
-        For an ApproxDP limit: number of releases sharing its delta, and "basic" for the sum of epsilons or "advanced"
-        for the sum of their squares (T14a).
+        For an ApproxDP limit, the number of releases that share delta, and the composition: "basic" for the sum of
+        epsilons, or "advanced" for the sum of their squares (T14a).
     parents
         Accounts of overlapping or source data sets; every charge applies to them too.
     approval
@@ -42,7 +42,7 @@ class AccountFacts:
     fingerprints
         Keyed fingerprints of the account's files; the command line refuses other files.
     exponent
-        Costs are counted in units of 2^-exponent, fixed by the limit at the opening.
+        Costs are counted in units of 2^-exponent, which the limit at the opening determines.
     promised
         Largest limit since the opening, if ``limit`` was lowered; else None.
     """
@@ -77,12 +77,12 @@ class AccountFacts:
 
     @cached_property
     def rule(self) -> CountedRule:
-        """Filter of the account, with its unit."""
+        """Privacy filter of the account, with its unit of cost."""
         return rule_of(self.limit, self.blocks, self.composition, self.exponent)
 
     @property
     def promise(self) -> AnyGuarantee:
-        """Guarantee for everything charged to the account together: its largest limit so far.
+        """Guarantee for all releases charged to the account, which is its largest limit so far.
 
         A limit lowered in response to releases was not fixed in advance, and guarantees nothing (T14).
         """
@@ -99,12 +99,23 @@ class AccountFacts:
         return self.rule.share
 
     def with_limit(self, limit: AnyGuarantee) -> "AccountFacts":
-        """Return the same account under another limit of the same kind.
+        """Return the same account under a different limit of the same kind.
+
+        Parameters
+        ----------
+        limit
+            New limit, of the same kind as before.
+
+        Returns
+        -------
+        AccountFacts
+            Declarations with the new limit.
 
         Raises
         ------
         ParameterError
-            If the limits differ in kind, adjacency, delta or Renyi order: the meaning of earlier costs would change.
+            If the limits differ in kind, adjacency, delta or Rényi order, which would change the meaning of earlier
+            costs.
         """
         changed = replace(self, limit=limit, promised=None)
         same = type(limit) is type(self.limit) and limit.adjacency is self.adjacency
@@ -119,7 +130,7 @@ class AccountFacts:
         return replace(changed, promised=self.promise) if larger else changed
 
     def to_dict(self) -> dict[str, object]:
-        """Return the declarations at the opening, without the name, as plain JSON data."""
+        """Return the declarations made at the opening, without the name, as plain JSON data."""
         return {
             "dataset": self.dataset,
             "unit": self.unit,
@@ -134,7 +145,19 @@ class AccountFacts:
 
     @classmethod
     def from_dict(cls, name: str, data: Mapping[str, Any]) -> "AccountFacts":
-        """Read declarations written by ``to_dict``.
+        """Return the declarations written by ``to_dict``.
+
+        Parameters
+        ----------
+        name
+            Account name.
+        data
+            Mapping written by ``to_dict``.
+
+        Returns
+        -------
+        AccountFacts
+            Declarations of the account.
 
         Raises
         ------

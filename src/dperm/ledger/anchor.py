@@ -80,16 +80,16 @@ class Identity:
 
 @dataclass(frozen=True)
 class Anchor:
-    """Signed statement that an account of the ledger contained a line with this number and hash.
+    """Signed statement that an account of the ledger contained an entry with this number and hash.
 
     Attributes
     ----------
     ledger
         Id of the ledger, a hash of its public key.
     account, seq, hash
-        Account, number and hash of the line.
+        Account name, number and hash of the entry.
     public_key, signature
-        Ed25519, in hexadecimal.
+        Ed25519 public key and signature, in hexadecimal.
     """
 
     ledger: str
@@ -106,16 +106,26 @@ class Anchor:
 
     @property
     def is_signed(self) -> bool:
-        """Whether the signature is valid and made by the ledger with this id."""
+        """Whether the signature is valid and was made by the ledger with this id."""
         return _is_signed(self.message, self.public_key, self.signature) and id_of(self.public_key) == self.ledger
 
     def to_json(self) -> str:
-        """Return one line of JSON."""
+        """Return the anchor as one line of JSON."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "Anchor":
-        """Read an anchor written by ``to_json``.
+        """Return the anchor stored as JSON.
+
+        Parameters
+        ----------
+        text
+            JSON written by ``to_json``.
+
+        Returns
+        -------
+        Anchor
+            The anchor.
 
         Raises
         ------
@@ -130,12 +140,24 @@ class Anchor:
 
     @classmethod
     def from_receipt(cls, receipt: Mapping[str, Any]) -> "Anchor":
-        """Return the anchor in the receipt of a release (``Record.ledger``), or in a mapping with the same keys.
+        """Return the anchor in the receipt of a release.
+
+        Parameters
+        ----------
+        receipt
+            Receipt (``Record.ledger``), or a mapping with the same keys.
+
+        Returns
+        -------
+        Anchor
+            The anchor.
 
         Raises
         ------
         LedgerError
-            If the receipt contains no anchor: the release was charged to no ledger, or to a budget in memory.
+            If the receipt contains no anchor, because the release was charged to no ledger or to a budget in memory.
+        ParameterError
+            If ``receipt`` is not a mapping.
         """
         if not isinstance(receipt, Mapping):
             raise ParameterError(argument="receipt", rule="must be a mapping, such as release.record.ledger")
@@ -146,10 +168,20 @@ class Anchor:
 
 
 def receipt_is_signed(receipt: Mapping[str, Any]) -> bool:
-    """Return whether every field of a receipt (``Record.ledger``) carries a valid signature of its ledger.
+    """Return whether a receipt has a valid signature of its ledger that covers every field.
 
     The anchor covers one entry of the ledger. This signature covers the limit, the unit, the totals, the digest, and
     all other fields of the receipt.
+
+    Parameters
+    ----------
+    receipt
+        Receipt of a release (``Record.ledger``).
+
+    Returns
+    -------
+    bool
+        Whether the signature is valid.
 
     Raises
     ------

@@ -31,14 +31,14 @@ MECHANISMS: tuple[Callable[[float], Event], ...] = (
 
 @dataclass(frozen=True)
 class Balance:
-    """Limit, spending and remainder of one account at one moment.
+    """Limit, spending and remaining budget of one account at one moment.
 
     Attributes
     ----------
     facts
-        Declarations of the account, under its present limit.
+        Declarations of the account, with its current limit.
     meters
-        Capacity and spending of each currency, in units.
+        Capacity and spending in each currency, in units.
     """
 
     facts: AccountFacts
@@ -46,12 +46,12 @@ class Balance:
 
     @property
     def account(self) -> str:
-        """Name of the balanced account."""
+        """Name of the account with this balance."""
         return self.facts.name
 
     @property
     def spent(self) -> dict[str, float]:
-        """Total cost in each currency, rounded up; a meter reading, not a guarantee (T14)."""
+        """Total cost in each currency, rounded up. The total is a meter reading, not a guarantee (T14)."""
         rule = self.facts.rule
         return {name: round_up(amount(rule, name, self.meters[name].spent)) for name in rule.names}
 
@@ -61,7 +61,18 @@ class Balance:
         return limits(self.facts.rule)
 
     def left(self, name: str) -> Fraction:
-        """Return the amount of one currency still chargeable to the account itself, without regard to ancestors."""
+        """Return the amount of one currency that can still be charged, regardless of ancestors.
+
+        Parameters
+        ----------
+        name
+            Name of the currency, such as "epsilon".
+
+        Returns
+        -------
+        Fraction
+            Remaining amount, exact.
+        """
         return amount(self.facts.rule, name, self.meters[name].capacity - self.meters[name].spent)
 
     @property
@@ -72,14 +83,25 @@ class Balance:
 
     @property
     def remaining(self) -> AnyGuarantee:
-        """Unspent part of the account's own limit, rounded down; `spendable` also considers the ancestors.
+        """Unspent part of the account's own limit, rounded down; `Ledger.spendable` also considers the ancestors.
 
         Under ApproxDP, delta is the sum of all unused shares. If no share is left, epsilon is 0 too.
         """
         return _guarantee(self, _unspent(self), self.releases_left)
 
     def covers(self, event: Event) -> bool:
-        """Return whether the account can be charged for ``event`` now, without regard to approvals."""
+        """Return whether ``event`` can be charged to the account now, regardless of approvals and ancestors.
+
+        Parameters
+        ----------
+        event
+            Accounting event.
+
+        Returns
+        -------
+        bool
+            Whether the account covers the event.
+        """
         rule = self.facts.rule
         try:
             cost = cost_units(rule, price(rule, event))

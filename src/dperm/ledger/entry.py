@@ -45,7 +45,7 @@ class EntryKind(StrEnum):
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of an account, immutable once written.
+    """One entry of an account, immutable once written.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Entry:
     request_id
         Id of a reservation or an approval.
     about
-        Number of the reservation referred to by a lease, commit or burn.
+        Number of the reservation that a lease, commit or burn refers to.
     cost
         Charge of a reservation, in whole units of each currency, rounded up.
     body
@@ -67,7 +67,7 @@ class Entry:
     at
         Time of writing, UTC, in ISO 8601.
     previous, hash
-        SHA-256 of the previous entry, and of this entry together with it.
+        SHA-256 hash of the previous entry, and of this entry including the previous hash.
     """
 
     account: str
@@ -84,7 +84,7 @@ class Entry:
 
     @property
     def content_hash(self) -> str:
-        """Expected ``hash``, computed from the previous hash and every field of this line."""
+        """Expected ``hash``, computed from the previous hash and every field of this entry."""
         content = [self.previous, self.account, self.seq, self.kind.value, self.request_id, self.about]
         rest = [dict(self.cost), dict(self.body), dict(self.meters), self.at]
         text = json.dumps([*content, *rest], sort_keys=True, separators=(",", ":"))

@@ -42,25 +42,25 @@ LONGEST_FACTS = 2**16
 @final
 @dataclass(frozen=True, repr=False)
 class Ledger:
-    """Budget account that persists across processes: every charge is durable before the release.
+    """Budget account that persists across processes. Every charge is durable before its release.
 
-    The object holds names only and no connection. So all copies (clones of an estimator, joblib workers, a pickle on
-    another machine) charge the same account.
+    The object holds names only, and no connection. All copies therefore charge the same account: clones of an
+    estimator, joblib workers, or a pickle on another machine.
 
     Attributes
     ----------
     location
-        Path, or URL of PostgreSQL.
+        Path of a file, or URL of a PostgreSQL database.
     account
         Name of the account; None if the ledger has only one.
     request_id
-        Id of the next release. A second release under the same id is refused without a charge.
+        Id of the next release. A second release with the same id is refused without a charge.
 
     Notes
     -----
-    **Guarantees.** Everything charged to the account together satisfies its limit (T14), for adaptively chosen releases
-    and after crashes. If the limit was changed, the largest limit so far applies. Failures after a charge are not
-    refunded.
+    **Guarantees.** All charged releases together satisfy the limit of the account (T14), even if they are chosen
+    adaptively, and even after crashes. If the limit was changed, the largest limit so far applies. Failures after a
+    charge are not refunded.
 
     Examples
     --------
@@ -104,12 +104,12 @@ class Ledger:
         approval: bool = False,
         files: Iterable[str | os.PathLike[str]] = (),
     ) -> "Ledger":
-        """Open an account. Creates the ledger if it does not exist.
+        """Open a new account. The ledger is created if it does not exist.
 
         Parameters
         ----------
         location
-            Path, or URL of PostgreSQL.
+            Path of a file, or URL of a PostgreSQL database.
         limit
             Total budget: PureDP, ApproxDP, ZCDP, GDP, or RDP at one order.
         dataset, unit
@@ -117,15 +117,20 @@ class Ledger:
         account
             Name of the account.
         blocks
-            For ApproxDP: number of releases sharing its delta.
+            For ApproxDP, the number of releases that share delta.
         composition
-            For ApproxDP: "basic" adds epsilons, "advanced" adds their squares, better for many small releases.
+            For ApproxDP, "basic" adds epsilons. "advanced" adds their squares, and is better for many small releases.
         parents
             Accounts of overlapping or source data sets; they are charged too.
         approval
             Whether every release needs an approval of its request id.
         files
             Files of the data set; `dperm fit` refuses any other file.
+
+        Returns
+        -------
+        Ledger
+            Handle of the new account.
 
         Raises
         ------
@@ -135,8 +140,8 @@ class Ledger:
         Warns
         -----
         DpermWarning
-            If another account has the same data set, and neither is charged for the other; or if the limit exceeds the
-            remainder of the ancestors.
+            If another account has the same data set and neither account is an ancestor of the other, or if the limit
+            exceeds the remaining budget of an ancestor.
         """
         account = new_name("account", account)
         ledger, paths, above = cls(location_of(location), account), _paths(files), _names(parents)
@@ -170,19 +175,19 @@ class Ledger:
 
     @property
     def account_facts(self) -> AccountFacts:
-        """Declarations of the account, under its present limit."""
+        """Declarations of the account, with its current limit."""
         return consult(self._store, lambda books: bookkeeping.facts_of(books, self._name(books)))
 
     @property
     def limit(self) -> AnyGuarantee:
-        """Total amount chargeable to the account; the guarantee is ``promise``."""
+        """Total amount that can be charged to the account. The guarantee is ``promise``."""
         return self.account_facts.limit
 
     @property
     def promise(self) -> AnyGuarantee:
-        """Guarantee of everything charged to the account together: the largest limit since its opening.
+        """Guarantee for all releases charged to the account, which is the largest limit since its opening.
 
-        Lowering the limit does not reduce it: a limit adapted to releases guarantees nothing (T14).
+        Lowering the limit does not improve the guarantee, since a limit adapted to releases guarantees nothing (T14).
         """
         return self.account_facts.promise
 
@@ -193,7 +198,7 @@ class Ledger:
 
     @property
     def spent(self) -> dict[str, float]:
-        """Total costs, rounded up; a meter reading, not a guarantee (T14)."""
+        """Total of the charged costs, rounded up. The total is a meter reading, not a guarantee (T14)."""
         return self._balance().spent
 
     @property
@@ -205,26 +210,27 @@ class Ledger:
     def remaining(self) -> AnyGuarantee:
         """Unspent part of the account's own limit, rounded down; without blocks, one release can use all of it.
 
-        Under ApproxDP every release takes one share of delta, ``account_facts.share``, and the delta here covers all
-        remaining blocks. If none is left, nothing can be charged, and epsilon is 0 too. An account with parents may
-        have less to spend, since every charge applies to them too; see ``spendable``.
+        Under ApproxDP every release takes one share of delta, ``account_facts.share``, and the delta of this property
+        covers all remaining blocks. If no block is left, nothing can be charged, and epsilon is 0 too. An account with
+        parents may have less to spend, since every charge also applies to the parents; see ``spendable``.
         """
         return self._balance().remaining
 
     @property
     def spendable(self) -> AnyGuarantee:
-        """Size of a release covered by the account and all its ancestors, rounded down.
+        """Size of a release that the account and all its ancestors cover, rounded down.
 
-        It is at most ``remaining``, and equal to it without parents. Among accounts with limits of one kind, a release
-        of this size in the currency of the account is always covered; under ApproxDP, an (epsilon, delta) release.
-        Releases of other kinds, such as pure ones, may be larger. If an ancestor has another kind of limit, this is the
-        size of Gaussian noise, or of Laplace noise if one of the accounts covers pure noise only. Under ApproxDP, delta
-        is the account's share of delta times the smallest number of remaining releases of all accounts.
+        The size is at most ``remaining``, and equal to ``remaining`` without parents. If all accounts have limits of
+        the same kind, a release of this size and kind is always covered; under ApproxDP, this is an (epsilon, delta)
+        release. Releases of other kinds, such as pure ones, may be larger. If an ancestor has a different kind of
+        limit, the size is that of Gaussian noise, or of Laplace noise if one of the accounts covers pure noise only.
+        Under ApproxDP, delta is the account's share of delta times the smallest number of remaining releases among the
+        accounts.
         """
         return spendable(self.balances()).guarantee
 
     def balances(self) -> tuple[Balance, ...]:
-        """Return limit, spending and remainder of the account, then of its ancestors, at one moment."""
+        """Return the limit, spending and remaining budget of the account and of its ancestors, at one moment."""
         return consult(self._store, lambda books: balances(books, self._name(books)))
 
     def accounts(self) -> tuple[str, ...]:
@@ -232,7 +238,7 @@ class Ledger:
         return consult(self._store, lambda books: books.accounts())
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return every line of the account, in the order of the chain."""
+        """Return every entry of the account, in the order of the hash chain."""
         return consult(self._store, lambda books: tuple(books.entries(self._name(books))))
 
     def bookings(self) -> tuple[Booking, ...]:
@@ -245,7 +251,18 @@ class Ledger:
         return consult(self._store, query)
 
     def booking(self, request_id: str) -> Booking | None:
-        """Return the charge of one request with its outcome; None if it was never charged."""
+        """Return the charge of one request with its outcome.
+
+        Parameters
+        ----------
+        request_id
+            Id of the request.
+
+        Returns
+        -------
+        Booking or None
+            The charge; None if the request was never charged.
+        """
 
         def query(books: Books) -> tuple[Booking, ...]:
             name = self._name(books)
@@ -256,9 +273,14 @@ class Ledger:
         return next(iter(consult(self._store, query)), None)
 
     def anchor(self) -> Anchor:
-        """Return a signed anchor of the last line, to be stored elsewhere.
+        """Return a signed anchor of the last entry, to be stored elsewhere.
 
-        Without it, a rollback cannot be detected.
+        Without an anchor, a rollback cannot be detected.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger cannot be read or trusted.
         """
 
         def query(books: Books) -> Anchor:
@@ -270,16 +292,23 @@ class Ledger:
         return consult(self._store, query)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Write a copy of the whole ledger, all accounts, to a new file readable by its owner only (mode 0600).
+        """Write a copy of the whole ledger, with all accounts, to a new file that only its owner can read (mode 0600).
 
-        The copy contains the signing key. The copy of a ledger file is itself a ledger; that of PostgreSQL is a script
-        for psql. The copy is consistent even while others charge the ledger. Restoring an older copy makes spent budget
-        available again: store an anchor elsewhere.
+        The copy contains the signing key. The copy of a ledger file is itself a ledger; the copy of a PostgreSQL ledger
+        is a script for psql. The copy is consistent even while other processes charge the ledger. Restoring an older
+        copy makes spent budget available again, so store an anchor elsewhere.
+
+        Parameters
+        ----------
+        path
+            New file for the copy.
 
         Raises
         ------
         LedgerError
             If the ledger cannot be read or trusted, or ``path`` exists or cannot be written.
+        ParameterError
+            If the directory of ``path`` does not exist.
         """
         target = Path(os.path.abspath(path))
         if not target.parent.is_dir():
@@ -292,7 +321,18 @@ class Ledger:
         self._store.backup(target)
 
     def fingerprint(self, path: str | os.PathLike[str]) -> str:
-        """Return the keyed fingerprint of a file; it reveals nothing without the ledger."""
+        """Return the keyed fingerprint of a file. Without the ledger, the fingerprint reveals nothing.
+
+        Parameters
+        ----------
+        path
+            File of the data set.
+
+        Returns
+        -------
+        str
+            Fingerprint in hexadecimal.
+        """
         found = self.fingerprinting()
         with open(path, "rb") as file:
             while block := file.read(2**20):
@@ -300,11 +340,26 @@ class Ledger:
         return found.text
 
     def fingerprinting(self) -> Fingerprint:
-        """Return an empty fingerprint, to be updated as the content is read."""
+        """Return an empty fingerprint, to be updated while the content is read."""
         return Fingerprint(consult(self._store, lambda books: books.identity().fingerprint_key))
 
     def check(self, event: Event) -> None:
-        """Raise if ``reserve`` would raise now; never charges."""
+        """Raise an error if ``reserve`` would raise one now. Nothing is charged.
+
+        Parameters
+        ----------
+        event
+            Accounting event of the release.
+
+        Raises
+        ------
+        BudgetError
+            If a limit does not cover the event.
+        LedgerError
+            If the ledger cannot be read or trusted.
+        AdjacencyError, ConversionError
+            If the event has no cost under the account's adjacency, or in its currency.
+        """
         line = consult(self._store, lambda books: bookkeeping.family(books, self._name(books)))
         asked = self.request_id or uuid.uuid4().hex
         charges, described = self._charges(line, event, asked), json.loads(event_to_json(event))
@@ -322,16 +377,16 @@ class Ledger:
     def reserve(
         self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
     ) -> LedgerReservation:
-        """Charge ``event`` to the account and its ancestors, durably, or raise and charge nothing.
+        """Charge ``event`` durably to the account and its ancestors, or raise an error and charge nothing.
 
         Parameters
         ----------
         event
             Accounting event of the release.
         request_id
-            Id of the request; the id of the ledger object, or a random one, by default.
+            Id of the request. By default the id of the ledger object, or a random id.
         facts
-            JSON data about the run, stored beside the event.
+            JSON data about the run, stored with the event.
 
         Returns
         -------
@@ -341,7 +396,8 @@ class Ledger:
         Raises
         ------
         BudgetError
-            If a limit does not cover it, an approval is missing, or the request id was used for another event.
+            If a limit does not cover the event, an approval is missing, or the request id was used for a different
+            event.
         LedgerError
             If the ledger cannot be read, written or trusted.
         AdjacencyError, ConversionError
@@ -349,14 +405,14 @@ class Ledger:
 
         Notes
         -----
-        **Guarantees.** The charge is durable on return, for the account and all ancestors or for none (T14). One
-        request id is charged once: repeating the call after a lost connection returns the same reservation.
+        **Guarantees.** The charge is durable on return, for the account and all ancestors or for none (T14). Each
+        request id is charged once, so repeating the call after a lost connection returns the same reservation.
 
         ==========================  ==============================================
         request                     result
         ==========================  ==============================================
         same id, same event         same reservation, ``repeated`` is True
-        same id, other event        BudgetError, nothing charged
+        same id, different event    BudgetError, nothing charged
         connection lost at COMMIT   retried until known, for at most 30 s
         ==========================  ==============================================
         """
@@ -377,11 +433,27 @@ class Ledger:
         return LedgerReservation(self.location, places, asked, repeated, token)
 
     def change_limit(self, limit: AnyGuarantee, *, reason: str, by: str) -> None:
-        """Change the size of the budget; a public entry of the ledger states time, author and reason.
+        """Change the size of the budget. A public entry of the ledger records the time, the author and the reason.
 
-        After an increase, the earlier, smaller limit is no longer guaranteed. A limit raised in response to releases is
-        not fixed in advance; the total of the costs is then an account of past releases, not a guarantee. A lowered
-        limit stops further charges, and does not reduce the guarantee (``promise``).
+        After an increase, the earlier, smaller limit is no longer guaranteed. A limit that is raised in response to
+        releases is not fixed in advance; the total of the costs then describes past releases and is not a guarantee. A
+        lowered limit stops further charges, but does not improve the guarantee (``promise``).
+
+        Parameters
+        ----------
+        limit
+            New limit, of the same kind as before.
+        reason
+            Reason, stored in the public entry.
+        by
+            Name of the author, stored in the public entry.
+
+        Raises
+        ------
+        ParameterError
+            If the limits differ in kind, adjacency, delta or Rényi order.
+        LedgerError
+            If the ledger cannot be written.
         """
         checked_text("reason", reason), checked_text("by", by)
         name = self.account_facts.name
@@ -389,9 +461,25 @@ class Ledger:
             bookkeeping.change_limit(books, name, limit, reason=reason, by=by)
 
     def approve(self, request_id: str, *, reason: str, by: str, event: Event | None = None) -> None:
-        """Approve one release by its request id; with ``event``, only for this event.
+        """Approve one release by its request id.
 
-        The release of a child account is approved under its name and id: ``north/fit-7``.
+        The release of a child account is approved under its name and id, such as ``north/fit-7``.
+
+        Parameters
+        ----------
+        request_id
+            Id of the request to approve.
+        reason
+            Reason, stored in the public entry.
+        by
+            Name of the author, stored in the public entry.
+        event
+            The only event that the approval covers; None for any event.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger cannot be written.
         """
         _approvable(request_id), checked_text("reason", reason), checked_text("by", by)
         body = {"reason": reason, "by": by, "event": None if event is None else json.loads(event_to_json(event))}

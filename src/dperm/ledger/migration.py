@@ -43,17 +43,25 @@ def migrate(location: str | os.PathLike[str], backup: str | os.PathLike[str] | N
     Parameters
     ----------
     location
-        Path, or URL of PostgreSQL for the role that owns the ledger.
+        Path of a file, or URL of a PostgreSQL database for the role that owns the ledger.
     backup
         New file for a copy of the previous ledger, with mode 0600, since it contains the signing key. The copy of a
-        ledger file is itself a ledger; that of PostgreSQL is a script for psql. The default is ``LEDGER.format-1``
-        beside a file, and ``dperm-ledger-ID.format-1.sql`` in the current directory for PostgreSQL.
+        ledger file is itself a ledger; the copy of a PostgreSQL ledger is a script for psql. The default is
+        ``LEDGER.format-1`` in the same folder as a ledger file, and ``dperm-ledger-ID.format-1.sql`` in the current
+        directory for PostgreSQL.
+
+    Returns
+    -------
+    Migration
+        Formats before and after, and the backup.
 
     Raises
     ------
     LedgerError
         If the ledger cannot be read or written, fails its verification, or the backup cannot be written. The ledger is
         then unchanged.
+    ParameterError
+        If the directory of ``backup`` does not exist.
     """
     place = None if backup is None else Path(os.path.abspath(backup))
     if place is not None and not place.parent.is_dir():

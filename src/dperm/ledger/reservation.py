@@ -26,20 +26,20 @@ Result = TypeVar("Result")
 @final
 @dataclass(frozen=True)
 class LedgerReservation:
-    """Charge in a ledger (a `Reservation`), in the account and its ancestors.
+    """Charge to an account and its ancestors, as a `Reservation`.
 
     Attributes
     ----------
     location
         Location of the ledger.
     places
-        Entry of this charge in the account, followed by those in its ancestors.
+        Entry of this charge in the account, followed by the entries in its ancestors.
     request_id
         Id of the request; random if none was given.
     repeated
-        Whether the id was reserved before; draw no noise in this case.
+        Whether the id was already reserved. If so, draw no noise.
     holder
-        Fencing token of this object; a lease of draws names the token of its holder.
+        Fencing token of this object; a lease names the token of its holder.
     """
 
     location: str = field(repr=False)
@@ -55,7 +55,7 @@ class LedgerReservation:
 
     @property
     def receipt(self) -> Mapping[str, object]:
-        """Signed receipt: anchor of the charge, limit and spending of the account and its ancestors."""
+        """Signed receipt: anchor of the charge, and limits and spending of the account and its ancestors."""
         return consult(store_of(self.location), self._receipt)
 
     def commit(self, digest: str) -> None:
@@ -66,34 +66,82 @@ class LedgerReservation:
         digest
             Digest of the released value.
 
+        Raises
+        ------
+        BudgetError
+            If the reservation was burned, or committed with a different digest.
+
         Notes
         -----
-        **Guarantees.** The commit is durable on return. It succeeds once: another digest, or a commit after a burn,
-        raises BudgetError; the same digest again changes nothing.
+        **Guarantees.** The commit is durable on return. Repeating the call with the same digest changes nothing.
         """
         self._close(EntryKind.COMMIT, {"digest": checked_text("digest", digest)})
 
     def burn(self, reason: str) -> None:
-        """Close the reservation without a release; it stays charged."""
+        """Close the reservation without a release. The reservation stays charged.
+
+        Parameters
+        ----------
+        reason
+            Public text stored with the entry; it must not contain private data.
+
+        Raises
+        ------
+        BudgetError
+            If the reservation was committed.
+        """
         self._close(EntryKind.BURN, {"reason": checked_text("reason", reason)})
 
     def take_over(self, draws: int) -> int:
-        """Become the only holder, durably; return the number of draws used up, leased ones included."""
+        """Make this object the only holder of the reservation, durably.
+
+        Parameters
+        ----------
+        draws
+            Number of draws that this run has already made.
+
+        Returns
+        -------
+        int
+            Number of draws to count as made, including all leased draws.
+
+        Raises
+        ------
+        BudgetError
+            If the reservation is closed.
+        """
         place = self.places[0]
         return self._change(lambda books: bookkeeping.take_over(books, place, self.holder, draws))
 
     def lease(self, draws: int) -> None:
-        """Allow this holder to draw noise up to a total of ``draws`` draws, durably.
+        """Allow this holder ``draws`` noise draws in total, durably.
+
+        Parameters
+        ----------
+        draws
+            Total number of noise draws.
+
+        Raises
+        ------
+        SupersededError
+            If another holder has taken over.
+        BudgetError
+            If the reservation is closed.
 
         Notes
         -----
-        **Guarantees.** Only the last holder obtains a lease, so copies of a run never draw noise twice under one
-        charge.
+        **Guarantees.** Only the last holder obtains a lease, so copies of a run never draw noise twice for one charge.
         """
         self._change(lambda books: bookkeeping.lease(books, self.places[0], self.holder, draws))
 
     def check_holder(self) -> None:
-        """Check that no other object took over; reads only."""
+        """Check that no other holder has taken over. Nothing is written.
+
+        Raises
+        ------
+        SupersededError
+            If another holder has taken over.
+        """
         place = self.places[0]
         consult(store_of(self.location), lambda books: bookkeeping.require_holder(books, place, self.holder))
 
@@ -138,24 +186,24 @@ class LedgerReservation:
 
 @dataclass(frozen=True)
 class Booking:
-    """One charge and its outcome; the cost is charged in every case.
+    """One charge and its outcome. The cost stays charged whatever the outcome.
 
     Attributes
     ----------
     seq, at
         Number and time of the reservation.
     request_id
-        Id of the request; for a child account's charge, prefixed with the child's name.
+        Id of the request; for the charge of a child account, prefixed with the child's name.
     event
-        Charged event, as the mapping of an accounting event.
+        Charged event, as a JSON-ready mapping.
     cost
         Cost by currency, rounded up.
     state
         Reserved (the run is in progress, or crashed), committed or burned.
     digest, reason
-        Digest of the released value; reason for a burn.
+        Digest of the released value, and reason for a burn; None if not applicable.
     facts
-        Facts stated by the run: noise distribution, versions, seed flag.
+        Facts reported by the run, such as noise distribution, versions and use of a seed.
     """
 
     seq: int

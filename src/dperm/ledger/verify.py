@@ -29,14 +29,24 @@ class VerifiedAccount:
 
 @dataclass(frozen=True)
 class Verification:
-    """Result of a verification, with its problems as sentences."""
+    """Result of a verification, with its problems as sentences.
+
+    Attributes
+    ----------
+    ledger
+        Id of the ledger; "" if it could not be read.
+    accounts
+        Verified accounts by name.
+    problems
+        Problems found, as sentences; empty if there are none.
+    anchors
+        Number of compared anchors.
+    """
 
     ledger: str
-    """Id of the ledger; "" if it could not be read."""
     accounts: Mapping[str, VerifiedAccount]
     problems: tuple[str, ...]
     anchors: int = 0
-    """Number of compared anchors."""
 
     @property
     def ok(self) -> bool:
@@ -45,26 +55,31 @@ class Verification:
 
 
 def verify(location: str | os.PathLike[str], anchors: Iterable[Anchor] = (), *, prices: bool = False) -> Verification:
-    """Verify a ledger from its first line to its last, as of one moment.
+    """Verify all entries of a ledger, at one moment.
 
-    The chain detects changed, removed or inserted lines, and addition detects wrong totals or exceeded limits. Only
-    ``anchors`` detect missing last lines, since the rest is a valid ledger too.
+    The hash chain reveals changed, removed or inserted entries, and addition reveals wrong totals or exceeded limits.
+    Only ``anchors`` reveal missing last entries, since the remaining entries are a valid ledger too.
 
     Parameters
     ----------
     location
-        Path, or URL of PostgreSQL.
+        Path of a file, or URL of a PostgreSQL database.
     anchors
-        Anchors of artefacts, ``Anchor.from_receipt(release.record.ledger)`` or
-        ``Anchor.from_receipt(model.statement_["ledger_entry"])``, or stored from ``Ledger.anchor``.
+        Anchors to compare with the ledger: those stored from ``Ledger.anchor``, or those of releases,
+        ``Anchor.from_receipt(release.record.ledger)`` or ``Anchor.from_receipt(model.statement_["ledger_entry"])``.
     prices
-        Whether to recompute the price of every event; takes some milliseconds each.
+        Whether to recompute the cost of every event, which takes some milliseconds each.
+
+    Returns
+    -------
+    Verification
+        Accounts and problems found.
 
     Raises
     ------
     LedgerError
-        If the ledger cannot be read (a missing permission, a read-only medium with an unfinished log). Nothing was
-        verified, so this is no finding about the ledger.
+        If the ledger cannot be read, for example because of a missing permission. Nothing was verified, so the error is
+        no evidence against the ledger.
     """
     kept = tuple(anchors)
     try:

@@ -66,7 +66,7 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
 
     @property
     def scale(self) -> float:
-        """Scale of the noise: standard deviation of a Gaussian, b of a Laplace distribution."""
+        """Scale of the noise: the standard deviation of a Gaussian, or b of a Laplace distribution."""
         return self.calibration.scale
 
     @property
@@ -76,11 +76,35 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
 
     @abstractmethod
     def error_bound(self, probability: float) -> float:
-        """Return the bound t with P(abs(noise) > t) = probability for one coordinate; 0.05 gives a 95 % interval."""
+        """Return the t with P(abs(noise) > t) = probability, for one coordinate; 0.05 gives a 95 % interval.
+
+        Parameters
+        ----------
+        probability
+            Probability that the bound is exceeded, in (0, 1).
+
+        Returns
+        -------
+        float
+            Bound on the absolute error of one coordinate.
+        """
 
     @abstractmethod
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """Return the flat ``value`` plus noise, without charging a budget."""
+        """Return the value plus noise, without charging a budget.
+
+        Parameters
+        ----------
+        value
+            Flat value to which noise is added.
+        stream
+            Random bits of the release.
+
+        Returns
+        -------
+        ndarray
+            Noisy value.
+        """
 
     @property
     def theorems(self) -> tuple[str, ...]:
@@ -140,7 +164,23 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
         return self._release(lambda: self.checked(value), budget, bits)
 
     def checked(self, value: ArrayLike) -> Floats:
-        """Return ``value`` as doubles; whole numbers if the mechanism requires them."""
+        """Return the value as doubles, after checking it.
+
+        Parameters
+        ----------
+        value
+            ``dim`` finite real numbers, in any shape; integers if the mechanism requires them.
+
+        Returns
+        -------
+        ndarray
+            Flat array of doubles.
+
+        Raises
+        ------
+        DataError
+            If the value is invalid. The message contains no value.
+        """
         found = vector("value", value, self.statistic.dim)
         return require_whole("value", found) if self.integers else found
 

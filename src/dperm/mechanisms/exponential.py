@@ -69,17 +69,18 @@ def score_span(sensitivity: float, *, monotone: bool, numerical_error: float) ->
 class ExponentialMechanism(Mechanism[Floats, Any]):
     """Selection of one public candidate by private scores of known sensitivity (T8).
 
-    Between neighbours let every score change by an amount in [a, b], and let the rate be r.
+    Let r be the rate, and let the change of every score between neighbours lie in [a, b].
 
     - *exponential*: P(h) = e^(r u_h) / Z. The numerator changes by a factor in [e^ra, e^rb], and so does Z. The loss
       is at most r (b - a).
-    - *permute_and_flip* selects the largest u_h + X_h with exponential X_h of rate r. With m the largest score,
-      X_h > m - u_h has probability e^-r(m - u_h), that of candidate h's coin landing heads. By memorylessness all
-      candidates with heads are then equally likely to win. Given the other X, h wins if X_h > t. A neighbour changes t
-      by at most b - a, which changes P(X_h > t) = e^(-r max(t, 0)) by a factor of at most e^(r (b - a)).
+    - *permute_and_flip* selects the largest u_h + X_h with exponential X_h of rate r. With m the largest score, X_h > m
+    - u_h has probability e^-r(m - u_h), the probability that the coin of candidate h lands heads. Since exponential
+      variables are memoryless, all candidates with heads are then equally likely to win. Given the other X, h wins if
+      X_h > t. Between neighbours t changes by at most b - a, which changes P(X_h > t) = e^(-r max(t, 0)) by a factor of
+      at most e^(r (b - a)).
 
     Both rules are pure with epsilon = r (b - a), where b - a = 2 Delta, or Delta for monotone scores. The draw is
-    exact, with scores read as exact numbers, including ties.
+    exact, even for ties, and treats the scores as exact numbers.
 
     Parameters
     ----------
@@ -88,10 +89,10 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
     goal
         PureDP or ApproxDP.
     candidates
-        Public: a number of candidates, to release an index, or a list of candidates, to release one of them.
+        Public candidates: their number, to release an index, or a list, to release one of them.
     monotone
-        Whether adding a record moves the scores of all candidates in one direction. Only add_remove is accepted:
-        replacing a record removes one and adds another, so scores move in both directions.
+        Whether adding a record changes the scores of all candidates in the same direction. True is accepted under
+        add_remove only, because a replacement is a removal and an addition, which change scores in both directions.
     numerical_error
         Bound tau on the error of every computed score, for every data set; 4 tau is added to b - a.
     selection
@@ -135,7 +136,33 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
         numerical_error: float = 0.0,
         selection: Selection | str = Selection.EXPONENTIAL,
     ) -> "ExponentialMechanism":
-        """Return the mechanism with the largest rate for ``goal``; see the class for the parameters."""
+        """Return the mechanism with the largest rate that satisfies ``goal``.
+
+        Parameters
+        ----------
+        sensitivity
+            Largest change of any candidate's score under the adjacency of the goal.
+        goal
+            PureDP or ApproxDP.
+        candidates
+            Number of public candidates, or a list of them.
+        monotone
+            Whether adding a record changes the scores of all candidates in the same direction.
+        numerical_error
+            Bound on the error of every computed score, for every data set.
+        selection
+            "exponential" or "permute_and_flip".
+
+        Returns
+        -------
+        ExponentialMechanism
+            The calibrated mechanism.
+
+        Raises
+        ------
+        ParameterError
+            If an argument is out of range.
+        """
         return cls(
             sensitivity,
             goal,
@@ -172,12 +199,12 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
 
     @cached_property
     def event(self) -> Pure:
-        """Pure event of r (b - a), rounded up; at most the goal's epsilon."""
+        """Pure event with epsilon r (b - a), rounded up; at most the epsilon of the goal."""
         return Pure(round_up(Fraction(self.rate) * self.span), checked_goal(self.goal).adjacency)
 
     @property
     def law(self) -> Law:
-        """Exact draws from the selected distribution."""
+        """Exact draws of the selection rule, for the record."""
         return Law(f"{self.selection.value.replace('_', '-')} choice, drawn exactly")
 
     @property
@@ -199,10 +226,25 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
         }
 
     def error_bound(self, probability: float) -> float:
-        """Bound how far the selected score falls below the best; exceeded with at most this probability (T8).
+        """Return a bound on the difference between the best score and the selected score (T8).
 
-        P(u_h <= OPT - (log|H| + t) / r) <= e^-t, for either selection (P(h) <= e^-r(OPT - u_h)), plus 2 tau for exact
-        scores.
+        P(u_h <= OPT - (log|H| + t) / r) <= e^-t for either selection rule, since P(h) <= e^-r(OPT - u_h). Inexact
+        scores add 2 tau.
+
+        Parameters
+        ----------
+        probability
+            Probability that the bound is exceeded, in (0, 1).
+
+        Returns
+        -------
+        float
+            Bound on the difference, exceeded with at most this probability.
+
+        Raises
+        ------
+        ParameterError
+            If an argument is out of range.
         """
         probability = checks.rate("probability", probability)
         return raised((math.log(self.size) - math.log(probability)) / self.rate + 2 * self.numerical_error)
@@ -218,6 +260,11 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
             Budget to charge; None charges nothing.
         bits
             Source of randomness; ``NotPrivateBits(seed)`` makes the release reproducible and NOT PRIVATE.
+
+        Returns
+        -------
+        Release
+            Candidate or index, with guarantee, profile, event and record.
 
         Raises
         ------

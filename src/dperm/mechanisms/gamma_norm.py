@@ -28,12 +28,36 @@ class GammaNormNoise(AdditiveMechanism):
 
     @classmethod
     def calibrate(cls, sensitivity: float, goal: AnyGuarantee, *, dim: int = 1, numerical_error: float = 0.0) -> Self:
-        """Return the mechanism with the least noise of this distribution for ``goal``."""
+        """Return the mechanism with the least noise of this distribution that satisfies ``goal``.
+
+        Parameters
+        ----------
+        sensitivity
+            L2 sensitivity of the value, under the adjacency of the goal.
+        goal
+            Guarantee of one release.
+        dim
+            Number of entries of the value.
+        numerical_error
+            Bound on the error of the computed value, in the norm of the sensitivity, for every data set.
+
+        Returns
+        -------
+        GammaNormMechanism or GaussianMixtureMechanism
+            The calibrated mechanism.
+
+        Raises
+        ------
+        ParameterError
+            If an argument is out of range.
+        ConversionError
+            If this noise cannot satisfy ``goal``.
+        """
         return cls(sensitivity, goal, dim, numerical_error)
 
     @property
     def spread(self) -> float:
-        """Standard deviation of one coordinate in scales."""
+        """Standard deviation of one coordinate, divided by the scale."""
         return gamma_norm_deviation(1.0, self.statistic.dim)
 
     @property
@@ -42,7 +66,18 @@ class GammaNormNoise(AdditiveMechanism):
         return gamma_norm_deviation(self.scale, self.statistic.dim)
 
     def error_bound(self, probability: float) -> float:
-        """Return the bound t with P(abs(noise) > t) = probability for one coordinate."""
+        """Return the t with P(abs(noise) > t) = probability, for one coordinate.
+
+        Parameters
+        ----------
+        probability
+            Probability that the bound is exceeded, in (0, 1).
+
+        Returns
+        -------
+        float
+            Bound on the absolute error of one coordinate.
+        """
         return gamma_norm_bound(self.scale, self.statistic.dim, probability)
 
 
@@ -50,9 +85,20 @@ class GammaNormNoise(AdditiveMechanism):
 class GammaNormMechanism(GammaNormNoise):
     """Value plus noise of density ~ e^(-epsilon ||x||_2 / Delta), calibrated to an L2 sensitivity and a goal (T7).
 
-    The mechanism is exactly pure, in up to 2^20 dimensions, and takes about 1.5 microseconds per coordinate. The goal
-    is PureDP or ApproxDP. For larger vectors use `LaplaceMechanism.calibrate_l2`. See `AdditiveMechanism` for the
-    parameters.
+    The guarantee is exactly pure, in up to 2^20 dimensions. A draw takes about 1.5 microseconds per coordinate. For
+    larger vectors use `LaplaceMechanism.calibrate_l2`.
+
+    Parameters
+    ----------
+    sensitivity
+        L2 sensitivity of the value, under the adjacency of the goal.
+    goal
+        PureDP or ApproxDP.
+    dim
+        Number of entries of the value.
+    numerical_error
+        Bound on the error of the computed value, in the same norm, for every data set. Twice this bound is added to the
+        sensitivity.
 
     Examples
     --------
@@ -81,7 +127,7 @@ class GammaNormMechanism(GammaNormNoise):
 
     @cached_property
     def event(self) -> Event:
-        """Pure event of Delta' / b, rounded up; at most the goal's epsilon."""
+        """Pure event with epsilon Delta' / b, rounded up; at most the epsilon of the goal."""
         return Pure(quotient_up(self.calibration.sensitivity, self.scale), self.goal.adjacency)
 
     @property
@@ -90,5 +136,18 @@ class GammaNormMechanism(GammaNormNoise):
         return Law.on_grid("gamma norm", self.calibration.grid.exponent)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """Return ``value`` plus exact gamma-norm noise on the grid."""
+        """Return ``value`` plus exact gamma-norm noise on the grid.
+
+        Parameters
+        ----------
+        value
+            Flat value to which noise is added.
+        stream
+            Random bits of the release.
+
+        Returns
+        -------
+        ndarray
+            Noisy value.
+        """
         return on_grid(self.calibration.grid, value, gamma_norm(self.calibration.steps, len(value), stream))

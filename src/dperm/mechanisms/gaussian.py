@@ -27,9 +27,21 @@ from dperm.privacy.guarantee import AnyGuarantee
 class GaussianMechanism(AdditiveMechanism):
     """Value plus N(0, scale^2 I), calibrated to an L2 sensitivity and a goal (T6).
 
-    The goal is ApproxDP with delta > 0, GDP, ZCDP or RDP: Gaussian noise has no pure guarantee. See `AdditiveMechanism`
-    for the parameters. ``grade="fast"`` adds floating-point noise; the guarantee is then that of the ideal mechanism
-    (T10).
+    Gaussian noise has no pure guarantee.
+
+    Parameters
+    ----------
+    sensitivity
+        L2 sensitivity of the value, under the adjacency of the goal.
+    goal
+        ApproxDP with delta > 0, GDP, ZCDP or RDP.
+    dim
+        Number of entries of the value.
+    numerical_error
+        Bound on the error of the computed value, in the same norm, for every data set. Twice this bound is added to the
+        sensitivity.
+    grade
+        "exact", or "fast" for floating-point noise. The guarantee of "fast" is that of the ideal mechanism (T10).
 
     Examples
     --------
@@ -58,7 +70,33 @@ class GaussianMechanism(AdditiveMechanism):
         numerical_error: float = 0.0,
         grade: Grade | str = Grade.EXACT,
     ) -> "GaussianMechanism":
-        """Return the mechanism with the least noise for ``goal``."""
+        """Return the mechanism with the least noise that satisfies ``goal``.
+
+        Parameters
+        ----------
+        sensitivity
+            L2 sensitivity of the value, under the adjacency of the goal.
+        goal
+            Guarantee of one release.
+        dim
+            Number of entries of the value.
+        numerical_error
+            Bound on the error of the computed value, in the norm of the sensitivity, for every data set.
+        grade
+            "exact", or "fast" for floating-point noise. The guarantee of "fast" is that of the ideal mechanism (T10).
+
+        Returns
+        -------
+        GaussianMechanism
+            The calibrated mechanism.
+
+        Raises
+        ------
+        ParameterError
+            If an argument is out of range.
+        ConversionError
+            If Gaussian noise cannot satisfy ``goal``.
+        """
         return cls(sensitivity, goal, dim, numerical_error, Grade.of(grade))
 
     @cached_property
@@ -88,11 +126,35 @@ class GaussianMechanism(AdditiveMechanism):
         return self.scale
 
     def error_bound(self, probability: float) -> float:
-        """Return the bound t with P(abs(noise) > t) = probability for one coordinate."""
+        """Return the t with P(abs(noise) > t) = probability, for one coordinate.
+
+        Parameters
+        ----------
+        probability
+            Probability that the bound is exceeded, in (0, 1).
+
+        Returns
+        -------
+        float
+            Bound on the absolute error of one coordinate.
+        """
         return gaussian_bound(self.scale, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """Return ``value`` plus Gaussian noise, exact on the grid or in floating point."""
+        """Return ``value`` plus Gaussian noise, exact on the grid or in floating point.
+
+        Parameters
+        ----------
+        value
+            Flat value to which noise is added.
+        stream
+            Random bits of the release.
+
+        Returns
+        -------
+        ndarray
+            Noisy value.
+        """
         if self.law.grade is Grade.FAST:
             noise = floating_gaussian(len(value), stream).astype(np.float64)
             return value + self.scale * noise

@@ -35,10 +35,21 @@ SCALE_BITS = 26
 class GaussianMixtureMechanism(GammaNormNoise):
     """Value plus noise whose density approximates the gamma-norm density between two radii, for an L2 sensitivity (T7).
 
-    A finite mixture has Gaussian tails, so it is **not** pure: the goal is ApproxDP with delta > 0, the event is
-    `Approximate`, and the record contains eta and tau of the noise (T10e). It is meant for vectors too long for
-    `GammaNormMechanism`. A `GaussianMechanism` usually needs less noise for the same goal. See `AdditiveMechanism` for
-    the parameters.
+    A finite mixture has Gaussian tails, so the guarantee is **not** pure. The event is `Approximate`, and the record
+    contains eta and tau of the noise (T10e). The mechanism is meant for vectors that are too long for
+    `GammaNormMechanism`. A `GaussianMechanism` usually needs less noise for the same goal.
+
+    Parameters
+    ----------
+    sensitivity
+        L2 sensitivity of the value, under the adjacency of the goal.
+    goal
+        ApproxDP with delta > 0.
+    dim
+        Number of entries of the value.
+    numerical_error
+        Bound on the error of the computed value, in the same norm, for every data set. Twice this bound is added to the
+        sensitivity.
 
     Examples
     --------
@@ -59,7 +70,7 @@ class GaussianMixtureMechanism(GammaNormNoise):
 
     @cached_property
     def calibration(self) -> Calibration:
-        """Scale b = Delta' / epsilon, of few bits and rounded up; the epsilon leaves room for eta."""
+        """Scale b = Delta' / epsilon, rounded up to few bits; the epsilon leaves room for eta."""
         goal = checked_goal(self.goal)
         if not isinstance(goal, ApproxDP) or goal.delta == 0:
             raise ConversionError(
@@ -87,7 +98,20 @@ class GaussianMixtureMechanism(GammaNormNoise):
         return Law(words, eta=self.mixture.eta, tau=self.mixture.tau, family=family)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """Return ``value`` plus exact noise of one mixture component on the grid."""
+        """Return ``value`` plus exact noise of one mixture component on the grid.
+
+        Parameters
+        ----------
+        value
+            Flat value to which noise is added.
+        stream
+            Random bits of the release.
+
+        Returns
+        -------
+        ndarray
+            Noisy value.
+        """
         deviation = choose_deviation(self.mixture, stream) * self.calibration.steps  # exact: 26 bits times 26 bits
         return on_grid(self.calibration.grid, value, rounded_gaussian(deviation, len(value), stream))
 

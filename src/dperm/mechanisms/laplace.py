@@ -38,7 +38,19 @@ from dperm.privacy.rounding import round_up
 class LaplaceMechanism(AdditiveMechanism):
     """Value plus independent Laplace noise, calibrated to an L1 sensitivity and a goal (T5).
 
-    The goal is PureDP or ApproxDP; a delta reduces the noise slightly. See `AdditiveMechanism` for the parameters.
+    Each coordinate of the value gets its own noise.
+
+    Parameters
+    ----------
+    sensitivity
+        L1 sensitivity of the value, under the adjacency of the goal.
+    goal
+        PureDP or ApproxDP; a positive delta reduces the noise slightly.
+    dim
+        Number of entries of the value.
+    numerical_error
+        Bound on the error of the computed value, in the same norm, for every data set. Twice this bound is added to the
+        sensitivity.
 
     Examples
     --------
@@ -59,7 +71,31 @@ class LaplaceMechanism(AdditiveMechanism):
     def calibrate(
         cls, sensitivity: float, goal: AnyGuarantee, *, dim: int = 1, numerical_error: float = 0.0
     ) -> "LaplaceMechanism":
-        """Return the mechanism with the least noise for ``goal``."""
+        """Return the mechanism with the least noise that satisfies ``goal``.
+
+        Parameters
+        ----------
+        sensitivity
+            L1 sensitivity of the value, under the adjacency of the goal.
+        goal
+            Guarantee of one release.
+        dim
+            Number of entries of the value.
+        numerical_error
+            Bound on the error of the computed value, in the norm of the sensitivity, for every data set.
+
+        Returns
+        -------
+        LaplaceMechanism
+            The calibrated mechanism.
+
+        Raises
+        ------
+        ParameterError
+            If an argument is out of range.
+        ConversionError
+            If Laplace noise cannot satisfy ``goal``.
+        """
         return cls(sensitivity, goal, dim, numerical_error)
 
     @classmethod
@@ -68,8 +104,29 @@ class LaplaceMechanism(AdditiveMechanism):
     ) -> "LaplaceMechanism":
         """Return the mechanism for an L2 sensitivity and error, by ||x||_1 <= sqrt(d) ||x||_2.
 
-        It is exactly pure in any dimension. Its noise is sqrt(2d/(d + 1)) times the root mean square of
-        `GammaNormMechanism`.
+        The guarantee is exactly pure in any dimension. The root mean square of the noise is sqrt(2d/(d + 1)) times that
+        of `GammaNormMechanism`.
+
+        Parameters
+        ----------
+        sensitivity
+            L2 sensitivity of the value, under the adjacency of the goal.
+        goal
+            Guarantee of one release.
+        dim
+            Number of entries of the value.
+        numerical_error
+            Bound on the L2 error of the computed value, for every data set.
+
+        Returns
+        -------
+        LaplaceMechanism
+            The calibrated mechanism.
+
+        Raises
+        ------
+        ParameterError
+            If an argument is out of range.
         """
         root = Fraction(root_up(checks.count("dim", dim), Norm.L2))
         moved = Fraction(sensitivity_up("sensitivity", sensitivity))
@@ -99,11 +156,35 @@ class LaplaceMechanism(AdditiveMechanism):
         return math.sqrt(2) * self.scale
 
     def error_bound(self, probability: float) -> float:
-        """Return the bound t with P(abs(noise) > t) = probability for one coordinate."""
+        """Return the t with P(abs(noise) > t) = probability, for one coordinate.
+
+        Parameters
+        ----------
+        probability
+            Probability that the bound is exceeded, in (0, 1).
+
+        Returns
+        -------
+        float
+            Bound on the absolute error of one coordinate.
+        """
         return laplace_bound(self.scale, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """Return ``value`` plus exact Laplace noise on the grid."""
+        """Return ``value`` plus exact Laplace noise on the grid.
+
+        Parameters
+        ----------
+        value
+            Flat value to which noise is added.
+        stream
+            Random bits of the release.
+
+        Returns
+        -------
+        ndarray
+            Noisy value.
+        """
         return on_grid(self.calibration.grid, value, rounded_laplace(self.calibration.steps, len(value), stream))
 
 
@@ -112,9 +193,20 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
     """Integers plus discrete Laplace noise, ``P(z) ~ e^-|z| epsilon/Delta``: the geometric mechanism (T5, T5a).
 
     For integer shifts by k the ratio is at most ``e^(|k|_1 epsilon/Delta)``, so the mechanism is exactly epsilon-DP
-    without rounding. Its curve lies above that of Laplace noise: at shift 1 and scale s its total variation is
-    tanh(1/2s), not 1 - e^-1/2s. Its event is therefore `Pure`. It is best for a single release of counts; in long
-    compositions `LaplaceMechanism` is better.
+    without rounding. The privacy profile lies above that of Laplace noise: for a shift of 1 and scale s, the total
+    variation distance is tanh(1/2s) instead of 1 - e^-1/2s. The event is therefore `Pure`. The mechanism is best for a
+    single release of counts; in long compositions `LaplaceMechanism` is better.
+
+    Parameters
+    ----------
+    sensitivity
+        Integer L1 sensitivity of the value, under the adjacency of the goal.
+    goal
+        PureDP or ApproxDP.
+    dim
+        Number of entries of the value.
+    numerical_error
+        Must be 0, since the values are integers.
 
     Examples
     --------
@@ -132,7 +224,29 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
 
     @classmethod
     def calibrate(cls, sensitivity: int, goal: AnyGuarantee, *, dim: int = 1) -> "DiscreteLaplaceMechanism":
-        """Return the mechanism with the least noise for ``goal``, PureDP or ApproxDP, and an integer sensitivity."""
+        """Return the mechanism with the least noise that satisfies ``goal``.
+
+        Parameters
+        ----------
+        sensitivity
+            Integer L1 sensitivity of the value, under the adjacency of the goal.
+        goal
+            PureDP or ApproxDP.
+        dim
+            Number of entries of the value.
+
+        Returns
+        -------
+        DiscreteLaplaceMechanism
+            The calibrated mechanism.
+
+        Raises
+        ------
+        ParameterError
+            If an argument is out of range.
+        ConversionError
+            If this noise cannot satisfy ``goal``.
+        """
         return cls(checks.count("sensitivity", sensitivity, SENSITIVITY), goal, dim)
 
     @cached_property
@@ -157,7 +271,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
 
     @cached_property
     def event(self) -> Event:
-        """Pure event of Delta / scale, rounded up; at most the goal's epsilon."""
+        """Pure event with epsilon Delta / scale, rounded up; at most the epsilon of the goal."""
         return Pure(quotient_up(self.calibration.sensitivity, self.scale), self.goal.adjacency)
 
     @property
@@ -171,9 +285,33 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
         return discrete_laplace_deviation(self.scale)
 
     def error_bound(self, probability: float) -> float:
-        """Return the least whole t with P(abs(noise) > t) <= probability for one coordinate."""
+        """Return the smallest integer t with P(abs(noise) > t) <= probability, for one coordinate.
+
+        Parameters
+        ----------
+        probability
+            Probability that the bound is exceeded, in (0, 1).
+
+        Returns
+        -------
+        float
+            Bound on the absolute error of one coordinate.
+        """
         return discrete_laplace_bound(self.scale, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """Return ``value`` plus exact discrete Laplace noise."""
+        """Return ``value`` plus exact discrete Laplace noise.
+
+        Parameters
+        ----------
+        value
+            Flat value to which noise is added.
+        stream
+            Random bits of the release.
+
+        Returns
+        -------
+        ndarray
+            Noisy value.
+        """
         return self.calibration.grid.plus(value, discrete_laplace(self.scale, len(value), stream))

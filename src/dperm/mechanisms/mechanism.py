@@ -55,11 +55,11 @@ class Law:
 
 
 class Mechanism(ABC, Generic[Raw, Value]):
-    """Base class of mechanisms: public parameters, one event, and one way to release.
+    """Base class of mechanisms, with public parameters, one accounting event, and a ``release`` method.
 
-    A subclass is a frozen dataclass with a field ``goal``. It states its event, its noise distribution and its public
-    constants, and defines ``release`` with its own arguments by `_release`. The constructor checks all parameters and
-    calibrates the noise, before any data are read.
+    A subclass is a frozen dataclass with a field ``goal``. The subclass defines its event, its noise distribution, its
+    public constants, and ``release``, which calls `_release`. The constructor checks all parameters and calibrates the
+    noise, before any data are read.
 
     Attributes
     ----------

@@ -34,18 +34,19 @@ Answers = NDArray[Any]
 
 @dataclass(frozen=True)
 class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
-    """Randomised answers: kept with probability p = e^eps/(e^eps + k - 1), else replaced by another category (T9).
+    """Randomised response: each value is kept with probability p = e^eps/(e^eps + k - 1), or replaced (T9).
 
-    The mechanism is local: it runs once per record, independently, and ``release`` with n values runs it n times.
-    Replacing a record changes the distribution of its own answer alone, so the n answers together cost one epsilon. The
-    number n is public. Since there is no sensitivity, the factory is ``calibrate(goal)``.
+    A replaced value becomes one of the other categories, chosen uniformly. The mechanism is local: ``release`` runs it
+    independently for each of n values. Replacing a record changes the distribution of its own answer alone, so the n
+    answers together cost one epsilon. The number n is public. Since there is no sensitivity, the factory is
+    ``calibrate(goal)``.
 
     Parameters
     ----------
     goal
         PureDP or ApproxDP, under replace_one. The presence of an answer is visible, so add_remove is refused.
     categories
-        Public: their number k >= 2 for values 0, ..., k - 1, or the categories, all strings, all integers or all
+        Number k >= 2 of public categories 0, ..., k - 1, or the categories themselves: all strings, all integers or all
         booleans.
 
     Examples
@@ -70,7 +71,27 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
     def calibrate(
         cls, goal: AnyGuarantee, *, categories: int | Sequence[str] | Sequence[int]
     ) -> "RandomizedResponseMechanism":
-        """Return the mechanism with the largest p for ``goal``; see the class for the parameters."""
+        """Return the mechanism with the largest p that satisfies ``goal``.
+
+        Parameters
+        ----------
+        goal
+            PureDP or ApproxDP, under replace_one.
+        categories
+            Number of public categories, or the categories themselves.
+
+        Returns
+        -------
+        RandomizedResponseMechanism
+            The calibrated mechanism.
+
+        Raises
+        ------
+        ParameterError
+            If an argument is out of range.
+        AdjacencyError
+            If the goal is under add_remove.
+        """
         return cls(goal, categories)
 
     @property
@@ -85,7 +106,7 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
 
     @property
     def keep_probability(self) -> float:
-        """Probability p = 1 / (1 + (k - 1) e^-eps) as a double; draws use the exact number."""
+        """Probability p = 1 / (1 + (k - 1) e^-eps) as a double. Draws use the exact number."""
         return 1 / (1 + (self.size - 1) * math.exp(-self.event.epsilon))
 
     @property
@@ -124,6 +145,11 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
         bits
             Source of randomness; ``NotPrivateBits(seed)`` makes the release reproducible and NOT PRIVATE.
 
+        Returns
+        -------
+        Release
+            One answer per value, with guarantee, profile, event and record.
+
         Raises
         ------
         DataError
@@ -134,23 +160,43 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
         Notes
         -----
         **Guarantees.** All answers together are epsilon-DP under replace-one, with exact draws (T9, T10). Each record
-        draws a coin and another category, whatever its answer.
+        draws both a coin and an alternative category, whatever its answer.
         """
         return self._release(lambda: self._indices("values", values), budget, bits)
 
     def estimate(self, answers: ArrayLike) -> Floats:
-        """Return unbiased estimates (share - q) / (p - q) of the proportion of each category among the values (T9).
+        """Return unbiased estimates of the proportion of each category among the true values (T9).
 
-        They sum to 1. An estimate may be below 0 or above 1; clipping would make it biased. This post-processing of the
-        answers costs nothing.
+        The estimates are (share - q) / (p - q), and they sum to 1. An estimate may be below 0 or above 1; clipping
+        would make it biased. The estimates are post-processing of the answers and cost no privacy.
+
+        Parameters
+        ----------
+        answers
+            Released answers.
+
+        Returns
+        -------
+        ndarray
+            One estimate per category.
         """
         return (self._shares(answers) - self.other_probability) / self._contrast
 
     def standard_error(self, answers: ArrayLike) -> Floats:
-        """Return estimated standard deviations of ``estimate`` over the mechanism's randomness, for fixed values.
+        """Return the estimated standard errors of ``estimate``, for fixed true values.
 
-        n Var(share) = pi p(1 - p) + (1 - pi) q(1 - q), with expectation share (1 - p - q) + p q: an unbiased estimate,
-        never negative. Sampling of the values from a population is not included.
+        n Var(share) = pi p(1 - p) + (1 - pi) q(1 - q) has the unbiased estimate share (1 - p - q) + p q, which is never
+        negative. The variance of sampling the values from a population is not included.
+
+        Parameters
+        ----------
+        answers
+            Released answers.
+
+        Returns
+        -------
+        ndarray
+            One standard error per category.
         """
         p, q = self.keep_probability, self.other_probability
         share = self._shares(answers)

@@ -231,23 +231,24 @@ def random_order(count: int, stream: Stream) -> Places:
 
 @dataclass(frozen=True)
 class BoltOn:
-    """SGD in passes over the records in random order, its last iterate perturbed once (T33). Under replace_one only.
+    """Permutation SGD whose last iterate is perturbed once (T33), under replace_one only.
 
-    The noise is the same as in output perturbation, 2L/Lambda. No minimiser has to be certified, since the released
-    point need not be near one. Settings left open follow from public constants.
+    SGD makes passes over the records in random order. The noise scale is that of output perturbation, 2L/Lambda. No
+    minimiser has to be certified, since the released point need not be near a minimiser. Defaults follow from public
+    constants.
 
     Parameters
     ----------
     passes
-        Number of passes k; with ``batch_size="full"`` of steps T.
+        Number k of passes, or number T of steps with ``batch_size="full"``.
     batch_size
-        b, or "full" for gradient descent on all records (T34).
+        Batch size b, or "full" for gradient descent on all records (T34).
     step_size
-        A constant step for the gradient of the mean objective, at most 1/beta. Without a given Lambda it may be up to
-        2/beta: then there is no regularisation, and early stopping takes its place. By default, steps are min(1/beta,
-        1/(gamma t)) at update t, gamma = Lambda/n, or 1/beta with ``batch_size="full"``.
+        Constant step for the gradient of the mean objective, at most 1/beta. If Lambda is not given, the step may be up
+        to 2/beta; early stopping then replaces regularisation. By default, steps are min(1/beta, 1/(gamma t)) at update
+        t, gamma = Lambda/n, or 1/beta with ``batch_size="full"``.
     noise
-        "gaussian", "gamma_norm" or "laplace"; "auto" is the smaller of the first two among those that meet the goal.
+        "gaussian", "gamma_norm" or "laplace". "auto" chooses the smaller of the first two that meets the goal.
 
     Examples
     --------
@@ -281,7 +282,25 @@ class BoltOn:
         checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "BoltOnPlan":
-        """Return a plan with noise for the sensitivity of the last iterate plus its rounding error."""
+        """Return a plan with noise for the sensitivity of the last iterate plus its rounding error.
+
+        Parameters
+        ----------
+        spec
+            Public constants of the problem.
+        goal
+            Guarantee to meet.
+
+        Returns
+        -------
+        BoltOnPlan
+            The plan.
+
+        Raises
+        ------
+        AssumptionError
+            If a condition of the method's theorem does not hold. The message states a remedy.
+        """
         goal = checked_goal(goal)
         records = _public_n(spec, goal)
         _require_smooth(spec)

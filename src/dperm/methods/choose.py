@@ -55,9 +55,9 @@ WIDE = 0.5
 
 
 def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto") -> Plan:
-    """Return the plan of ``method`` for ``spec``, with defaults for open choices and the reasons in ``why``.
+    """Return the plan of ``method`` for ``spec``, with defaults for unset options and the reasons in ``why``.
 
-    "auto" is `automatic`. Without a given clip, gradients are clipped by default where it pays (T44,
+    If no clip is given, gradients are clipped by default where clipping improves accuracy (T44,
     `dperm.methods.defaults`).
 
     Parameters
@@ -82,8 +82,7 @@ def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto")
     Warns
     -----
     DpermWarning
-        If the noise is so large that n records say hardly more than a constant (`dperm.methods.noise_warning`), or if
-        delta is above 1/n.
+        If the noise dominates the information in n records (`dperm.methods.noise_warning`), or if delta is above 1/n.
 
     Examples
     --------

@@ -109,27 +109,28 @@ class LossCosts(Costs):
 
 @dataclass(frozen=True, eq=False)
 class FiniteClass:
-    """One of finitely many public hypotheses, better ones with larger probability: pure differential privacy.
+    """Selection of one of finitely many public hypotheses, with pure differential privacy.
 
-    P(h) is proportional to e^{-r U(h)} with U(h) the sum of the records' costs of h (T8). Let each record add between 0
-    and Delta to every U(h). Under add/remove all U(h) move in the same direction, so in an interval of width Delta, and
-    r = epsilon/Delta. Under replace-one the width is 2 Delta, and r = epsilon/(2 Delta). The choice is drawn exactly.
-    With probability 1 - beta, U of the choice is within ln(H/beta)/r of the least (T59).
+    P(h) is proportional to e^{-r U(h)}, where U(h) is the total cost of h over all records (T8). Each record adds
+    between 0 and Delta to every U(h). Under add/remove all U(h) change in the same direction, by at most Delta, and r =
+    epsilon/Delta. Under replace-one the changes lie in an interval of width 2 Delta, and r = epsilon/(2 Delta). The
+    draw is exact. With probability 1 - beta, the total cost of the selected hypothesis is within ln(H/beta)/r of the
+    smallest (T59).
 
     - *errors*: the 0-1 loss of the sign of x'theta, times the class weight: Delta = w (T61).
-    - *loss*: the loss of the problem, which has a range B because rows and hypotheses are bounded: Delta = w B. This is
-      one sample of a posterior at the temperature r, with a uniform prior on the class (T49).
+    - *loss*: the loss of the problem, whose range B is finite because rows and hypotheses are bounded: Delta = w B. The
+      selection is one sample of a posterior at temperature r, with a uniform prior on the class (T49).
 
-    The cost of a record is a function of this record alone, to the last bit. Scores are summed column by column, the
-    same operation for each row wherever it stands, and not by a matrix product. Regularisation and clip of a problem
-    play no part.
+    The cost of a record depends on this record alone, to the last bit. Scores are therefore summed column by column,
+    and not by a matrix product, whose rounding can depend on the position of a row. The regularisation and the clip of
+    a problem are ignored.
 
     Parameters
     ----------
     hypotheses
-        Public coefficients, a row for each hypothesis, in the bounded space (`dperm.data.space.FeatureSpace`), the
-        constant column's last. `FeatureSpace.theta` makes them from coefficients in the user's units. They must not be
-        taken from the data.
+        Public coefficients, one row for each hypothesis, in the bounded space (`dperm.data.space.FeatureSpace`), with
+        that of the constant column last. `FeatureSpace.theta` converts coefficients in the user's units. The hypotheses
+        must not be taken from the data.
     score
         "errors" or "loss".
 
@@ -144,7 +145,7 @@ class FiniteClass:
     >>> plan.mechanism.rate  # per error; half as much under replace_one
     0.5
 
-    Hypotheses in your units are converted by the space of the features: here, is an age above 18, 40 or 65?
+    `FeatureSpace.theta` converts hypotheses in your units. Here, the hypotheses are that an age is above 18, 40 or 65.
 
     >>> from dperm.data.space import FeatureSpace
     >>> space = FeatureSpace(1, bounds=((0, 100),))
@@ -162,7 +163,27 @@ class FiniteClass:
             raise ParameterError(argument="score", rule='must be "errors" or "loss"', got=shown(self.score))
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "FinitePlan":
-        """Return a plan with the largest rate that meets ``goal``."""
+        """Return a plan with the largest rate that meets ``goal``.
+
+        Parameters
+        ----------
+        spec
+            Public constants of the problem.
+        goal
+            Guarantee to meet.
+
+        Returns
+        -------
+        FinitePlan
+            The plan.
+
+        Raises
+        ------
+        AssumptionError
+            If a condition of the method's theorem does not hold. The message states a remedy.
+        ParameterError
+            If the hypotheses do not fit the problem.
+        """
         hypotheses = np.asarray(self.hypotheses)
         _require_two_classes(spec)
         if hypotheses.shape[1] != spec.dim:

@@ -39,10 +39,10 @@ PROJECTION = "Iterates are kept within this distance of 0."
 
 @dataclass(frozen=True)
 class GradientPerturbation:
-    """Full-batch gradient descent with Gaussian noise on every gradient (T45). Also for nonsmooth losses.
+    """Full-batch gradient descent with Gaussian noise on every gradient (T45), also for nonsmooth losses.
 
-    Everything but the noisy gradients is post-processing (T3): momentum, averaging, projection, and the gradient of
-    the regulariser, if there is one. Unset settings follow from public constants (`dperm.methods.descent`).
+    Only the noisy gradients use the data. Momentum, averaging, projection and the gradient of the regulariser are
+    post-processing (T3). Defaults follow from public constants (`dperm.methods.descent`).
 
     Parameters
     ----------
@@ -53,9 +53,10 @@ class GradientPerturbation:
     momentum
         Heavy-ball momentum in [0, 1).
     average
-        Share of the steps, at the end, whose iterates are averaged, in [0, 1]; 0 releases the last iterate.
+        Fraction of the steps, at the end of the run, whose iterates are averaged, in [0, 1]; 0 releases the last
+        iterate.
     projection
-        Largest norm of an iterate: rounding errors are bounded within it.
+        Largest norm of an iterate; the bounds on rounding errors rely on it.
 
     Examples
     --------
@@ -89,7 +90,25 @@ class GradientPerturbation:
             checks.positive("projection", self.projection, PROJECTION)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "GradientPlan":
-        """Return a plan with noise for each step, so that all steps together meet ``goal``."""
+        """Return a plan with noise for each step, so that all steps together meet ``goal``.
+
+        Parameters
+        ----------
+        spec
+            Public constants of the problem.
+        goal
+            Guarantee to meet.
+
+        Returns
+        -------
+        GradientPlan
+            The plan.
+
+        Raises
+        ------
+        AssumptionError
+            If a condition of the method's theorem does not hold. The message states a remedy.
+        """
         goal = checked_goal(goal)
         _refuse_pure(goal)
         normaliser = public_normaliser(spec)

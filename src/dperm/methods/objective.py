@@ -197,15 +197,15 @@ def _in_range(multiplier: float, goal: AnyGuarantee) -> float:
 
 @dataclass(frozen=True)
 class ObjectivePerturbation:
-    """Release of the minimiser of the regularised objective with a random linear term (T36a, T40, T41, T43).
+    """Minimiser of the regularised objective plus a random linear term (T36a, T40, T41, T43).
 
-    For smooth losses of linear models with Lambda large enough that log(1 + beta/Lambda) < epsilon. Its noise in a
-    direction of curvature h is sigma/(h + Lambda), compared with sigma/Lambda of output perturbation.
+    The method applies to smooth losses of linear models, with Lambda so large that log(1 + beta/Lambda) < epsilon. In a
+    direction of curvature h, its noise is sigma/(h + Lambda), compared with sigma/Lambda for output perturbation.
 
     Parameters
     ----------
     noise
-        "gaussian" (needs delta > 0), "gamma_norm" (pure), or "auto" for the smaller one that meets the goal.
+        "gaussian" (needs delta > 0), "gamma_norm" (pure), or "auto" for the smaller of those that meet the goal.
 
     Examples
     --------
@@ -226,7 +226,25 @@ class ObjectivePerturbation:
         checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "ObjectivePlan":
-        """Return a plan: noise in the objective, a solver tolerance, and noise on the coefficients to cover it."""
+        """Return a plan with noise in the objective, a solver tolerance, and noise on the coefficients.
+
+        Parameters
+        ----------
+        spec
+            Public constants of the problem.
+        goal
+            Guarantee to meet.
+
+        Returns
+        -------
+        ObjectivePlan
+            The plan.
+
+        Raises
+        ------
+        AssumptionError
+            If a condition of the method's theorem does not hold. The message states a remedy.
+        """
         epsilon_and_delta(goal, "objective")
         require_smooth(spec)
         spec, reasons = with_default_regularization(spec, goal, objective_regularization)

@@ -83,11 +83,11 @@ class Momentum:
     Parameters
     ----------
     step_size
-        eta, for the gradient of the mean loss.
+        Step size eta for the gradient of the mean loss.
     momentum
-        m in [0, .999]; 0 is plain gradient descent.
+        Momentum m in [0, .999]; 0 is plain gradient descent.
     schedule
-        "constant", or "linear" or "cosine" for steps that shrink to 0.
+        "constant", or "linear" or "cosine" for step sizes that decrease to 0.
     """
 
     step_size: float
@@ -105,7 +105,20 @@ class Momentum:
         return _numbers(self)
 
     def start(self, dim: int, steps: int) -> OptimizerState:
-        """Return the initial optimizer state, with velocity 0."""
+        """Return the initial optimizer state, with velocity 0.
+
+        Parameters
+        ----------
+        dim
+            Number of coefficients.
+        steps
+            Number of steps.
+
+        Returns
+        -------
+        OptimizerState
+            The initial state.
+        """
         return _HeavyBall(_Sizes(self.step_size, self.schedule, steps), self.momentum, np.zeros(dim))
 
 
@@ -119,7 +132,7 @@ class Adam:
     Parameters
     ----------
     step_size, schedule
-        As for `Momentum`.
+        See `Momentum`.
     beta1, beta2
         b1 and b2 in [0, 1).
     stable
@@ -143,7 +156,20 @@ class Adam:
         return _numbers(self)
 
     def start(self, dim: int, steps: int) -> OptimizerState:
-        """Return the initial optimizer state, with moving averages of 0."""
+        """Return the initial optimizer state, with moving averages of 0.
+
+        Parameters
+        ----------
+        dim
+            Number of coefficients.
+        steps
+            Number of steps.
+
+        Returns
+        -------
+        OptimizerState
+            The initial state.
+        """
         moments = _Moments(self.beta1, self.beta2, self.stable, np.zeros(dim), np.zeros(dim))
         return _Adaptive(_Sizes(self.step_size, self.schedule, steps), moments, 0.0)
 
@@ -155,9 +181,9 @@ class AdamW:
     Parameters
     ----------
     step_size, beta1, beta2, stable, schedule
-        As for `Adam`.
+        See `Adam`.
     decay
-        Rate at which coefficients shrink, separate from gradients and moving averages.
+        Rate at which the coefficients shrink, independent of gradients and moving averages.
     """
 
     step_size: float
@@ -179,7 +205,20 @@ class AdamW:
         return _numbers(self)
 
     def start(self, dim: int, steps: int) -> OptimizerState:
-        """Return the initial optimizer state, with moving averages of 0."""
+        """Return the initial optimizer state, with moving averages of 0.
+
+        Parameters
+        ----------
+        dim
+            Number of coefficients.
+        steps
+            Number of steps.
+
+        Returns
+        -------
+        OptimizerState
+            The initial state.
+        """
         moments = _Moments(self.beta1, self.beta2, self.stable, np.zeros(dim), np.zeros(dim))
         return _Adaptive(_Sizes(self.step_size, self.schedule, steps), moments, self.decay)
 

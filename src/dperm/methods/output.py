@@ -28,13 +28,13 @@ from dperm.sensitivity.minimizer import minimizer_error, output_sensitivity
 
 @dataclass(frozen=True)
 class OutputPerturbation:
-    """The minimiser of the regularised problem plus noise calibrated to its sensitivity (T30, T31, T32).
+    """Minimiser of the regularised problem plus noise calibrated to its sensitivity (T30, T31, T32).
 
     Parameters
     ----------
     noise
-        "gaussian", "gamma_norm" or "laplace"; "auto" takes gamma-norm noise for a pure goal (Laplace noise beyond 2^20
-        coefficients) and otherwise the smaller of Gaussian and gamma-norm noise.
+        "gaussian", "gamma_norm" or "laplace"; "auto" chooses gamma-norm noise for a pure goal (Laplace noise beyond
+        2^20 coefficients), and otherwise the smaller of Gaussian and gamma-norm noise.
 
     Examples
     --------
@@ -55,7 +55,25 @@ class OutputPerturbation:
         checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "OutputPlan":
-        """Return a plan with noise for the sensitivity 2L/Lambda or L/Lambda plus the solver's error."""
+        """Return a plan with noise for the sensitivity, 2L/Lambda or L/Lambda, plus the solver's error.
+
+        Parameters
+        ----------
+        spec
+            Public constants of the problem.
+        goal
+            Guarantee to meet.
+
+        Returns
+        -------
+        OutputPlan
+            The plan.
+
+        Raises
+        ------
+        AssumptionError
+            If a condition of the method's theorem does not hold. The message states a remedy.
+        """
         goal = checked_goal(goal)
         require_smooth(spec)
         spec, reasons = with_default_regularization(spec, goal, output_regularization)

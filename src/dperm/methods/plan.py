@@ -41,15 +41,27 @@ noise, e^-282 for Laplace noise, below 2^-200 for gamma-norm noise (`linear_term
 
 @runtime_checkable
 class Method(Protocol):
-    """Interface of all methods: `plan` decides everything before data are read."""
+    """Protocol of all methods. `plan` decides everything before data are read."""
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "Plan":
         """Return a plan that meets ``goal``, from public constants alone.
 
+        Parameters
+        ----------
+        spec
+            Public constants of the problem.
+        goal
+            Guarantee to meet.
+
+        Returns
+        -------
+        Plan
+            The plan.
+
         Raises
         ------
         AssumptionError
-            If a condition of the method's theorem does not hold. The message names the remedy.
+            If a condition of the method's theorem does not hold. The message states a remedy.
         """
 
 
@@ -66,11 +78,11 @@ class Plan(ABC):
     why
         Reasons for the choices, with the public numbers behind them; ``str(reason)`` is the sentence.
     tolerance
-        Norm of the gradient at which the solver stops, certified; None if no problem is solved.
+        Certified norm of the gradient at which the solver stops; None if no problem is solved.
     output_noise
         Noise added to the coefficients themselves; None if there is none.
     row_bound
-        Public limit on the number of rows required by the method's proof; None for the usual limit.
+        Public limit on the number of rows that the method's proof requires; None for the usual limit.
     """
 
     spec: ProblemSpec
@@ -96,7 +108,7 @@ class Plan(ABC):
     @property
     @abstractmethod
     def theorems(self) -> tuple[str, ...]:
-        """Tags of the theorems behind the guarantee, besides those of the event."""
+        """Tags of the theorems behind the guarantee, in addition to those of the event."""
 
     @property
     @abstractmethod
@@ -125,7 +137,22 @@ class Plan(ABC):
 
     @abstractmethod
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
-        """Return the coefficients to release. **Only this method uses data and noise**; `run` calls it once charged."""
+        """Return the coefficients to release.
+
+        **Only this method uses data and noise.** `run` calls it once the budget is charged.
+
+        Parameters
+        ----------
+        data
+            Bounded data.
+        stream
+            Random bits of the run.
+
+        Returns
+        -------
+        ndarray
+            Coefficients in the bounded space.
+        """
 
     @property
     def adjacency(self) -> Adjacency:
@@ -134,12 +161,12 @@ class Plan(ABC):
 
     @property
     def most_rows(self) -> int:
-        """Public limit on the number of rows; bounds on rounding errors hold up to it."""
+        """Public limit on the number of rows, for which the bounds on rounding errors hold."""
         return row_limit(self.spec.n) if self.row_bound is None else self.row_bound
 
     @cached_property
     def facts(self) -> ReleaseFacts:
-        """ReleaseFacts known before a run: goal, event, noise, theorems and public numbers."""
+        """Facts known before a run: goal, event, noise, theorems and public numbers."""
         public = {"method": self.method, **problem_facts(self.spec), "most_rows": self.most_rows, **self.numbers}
         return ReleaseFacts(goal=self.goal, event=self.event, noise=self.noise, theorems=self.theorems, public=public)
 
@@ -154,7 +181,18 @@ class Plan(ABC):
         return dict(self.facts.public)
 
     def because(self, *reasons: Fact | str) -> Self:
-        """Return the same plan with these reasons in front of its own."""
+        """Return the same plan with additional reasons before its own.
+
+        Parameters
+        ----------
+        *reasons
+            Reasons, as facts or sentences.
+
+        Returns
+        -------
+        Plan
+            The plan with these reasons.
+        """
         return replace(self, why=(*map(_as_fact, reasons), *self.why))
 
     def run(
@@ -162,14 +200,14 @@ class Plan(ABC):
     ) -> Release[Floats]:
         """Learn from the data and return the coefficients in the bounded space, the intercept last.
 
-        The order is the same for every release: check the budget, read the data, reserve, solve and draw, commit.
+        Every run takes the same steps: check the budget, read the data, reserve, solve and draw, commit.
 
         Parameters
         ----------
         read
-            Reads the data and enforces their public bounds (`dperm.data.bounded.enforce`).
+            Function that reads the data and enforces their public bounds (`dperm.data.bounded.enforce`).
         budget
-            Budget to charge; None for no budget.
+            Budget to charge; None charges nothing.
         bits
             Source of randomness; ``NotPrivateBits(seed)`` makes the run reproducible and NOT PRIVATE.
 
@@ -187,8 +225,8 @@ class Plan(ABC):
 
         Notes
         -----
-        *Guarantees.* The release meets `goal` for every data set within the public bounds. The charge is reserved
-        before the first draw of noise, and a failure after the charge is not refunded.
+        *Guarantees.* The release meets `goal` for every data set within the public bounds. The budget is charged before
+        the first draw of noise, and a failure after the charge is not refunded.
 
         ===================  ==========================================================
         edge case            result

@@ -55,26 +55,27 @@ TIME = (
 
 @dataclass(frozen=True)
 class PosteriorSampling:
-    """One exact sample of exp(-tau J), J the regularised loss; along curvature h its variance is 1/(tau (h + Lambda)).
+    """One exact sample from the density proportional to exp(-tau J), where J is the regularised loss.
 
-    With tau = mu^2 Lambda / Delta_g^2, Delta_g the sensitivity of the sum of gradients, a sample is mu-GDP (T50): the
-    regulariser of tau J is tau Lambda-strongly convex. The loss may be any convex Lipschitz function, with a kink too.
+    With tau = mu^2 Lambda / Delta_g^2, where Delta_g is the sensitivity of the sum of gradients, a sample is mu-GDP
+    (T50), because the regulariser of tau J is tau Lambda-strongly convex. In a direction of curvature h, the variance
+    of the sample is 1/(tau (h + Lambda)). The loss may be any convex Lipschitz function, even with a kink.
 
-    The sampler is exact, by rejection. A cap on its trials holds for every data set and is paid for in delta
-    (`dperm.methods.rejection`). This is practical only for few records or few columns, and refused elsewhere. Samplers
-    with empirical convergence diagnostics have no guarantee (T52).
+    Rejection sampling makes the sample exact. The limit on its trials holds for every data set, and delta covers the
+    probability of exceeding it (`dperm.methods.rejection`). The method is practical only for few records or few
+    columns, and refuses other problems. Samplers with empirical convergence diagnostics have no guarantee (T52).
 
     **Side channel.** The number of trials, and so the running time, depends on the data. No guarantee covers it.
 
     Parameters
     ----------
     theorem
-        "T50" for the exact temperature, "T51" for the smaller one of Minami and others, under replace-one.
+        "T50" for the exact temperature, or "T51" for the smaller temperature of Minami et al., under replace-one.
     most_trials
-        Refuse to plan if more proposals could be needed.
+        Largest number of proposals; the plan is refused if more could be needed.
     most_rows
-        Under add/remove, the number of rows for which the cap is proved; 1.25 times the declared n by default. Under
-        replace-one it is n.
+        Under add/remove, the number of rows for which the limit on trials is proved; by default 1.25 times the declared
+        n. Under replace-one this number is n.
 
     Examples
     --------
@@ -110,7 +111,25 @@ class PosteriorSampling:
             checks.count("most_rows", self.most_rows, ROWS)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "PosteriorPlan":
-        """Return a plan: a temperature and a sampler with a cap on its trials, together meeting ``goal``."""
+        """Return a plan with a temperature and a sampler with a limited number of trials, which together meet ``goal``.
+
+        Parameters
+        ----------
+        spec
+            Public constants of the problem.
+        goal
+            Guarantee to meet.
+
+        Returns
+        -------
+        PosteriorPlan
+            The plan.
+
+        Raises
+        ------
+        AssumptionError
+            If a condition of the method's theorem does not hold. The message states a remedy.
+        """
         goal = approximate_goal(goal)
         require_convex(spec)
         rows = self._rows(spec, goal.adjacency)

@@ -41,12 +41,12 @@ from dperm.privacy.guarantee import AnyGuarantee
 
 @dataclass(frozen=True)
 class SampledGradient:
-    """Noisy gradient descent on a Poisson sample of the records in every step (T46). Also for nonsmooth losses.
+    """Noisy gradient descent on a Poisson sample of the records in every step (T46), also for nonsmooth losses.
 
     Each record is drawn in each step with probability q, independently. The sum of the clipped gradients of the sample
-    plus Gaussian noise is divided by q n, the expected size of a sample, with a declared n. An empty sample is a step
-    like any other. The optimizer, averaging, projection and the gradient of the regulariser are post-processing (T3).
-    Unset settings follow from public constants (`dperm.methods.sampling`).
+    plus Gaussian noise is divided by q n, the expected size of a sample, where n is declared. An empty sample is
+    treated like any other. The optimizer, averaging, projection and the gradient of the regulariser are post-processing
+    (T3). Defaults follow from public constants (`dperm.methods.sampling`).
 
     Parameters
     ----------
@@ -61,7 +61,8 @@ class SampledGradient:
     optimizer
         `Momentum`, `Adam` or `AdamW`; None for heavy-ball momentum with a step size from public constants.
     average
-        Share of the steps, at the end, whose iterates are averaged, in [0, 1]; 0 releases the last iterate.
+        Fraction of the steps, at the end of the run, whose iterates are averaged, in [0, 1]; 0 releases the last
+        iterate.
     projection
         Largest norm of an iterate; the bounds on rounding errors rely on it.
 
@@ -96,7 +97,25 @@ class SampledGradient:
             _check_optimizer(self.optimizer)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "SampledGradientPlan":
-        """Return a plan with samples, steps, and noise for each step, so that all steps together meet ``goal``."""
+        """Return a plan with samples, steps, and noise for each step, so that all steps together meet ``goal``.
+
+        Parameters
+        ----------
+        spec
+            Public constants of the problem.
+        goal
+            Guarantee to meet.
+
+        Returns
+        -------
+        SampledGradientPlan
+            The plan.
+
+        Raises
+        ------
+        AssumptionError
+            If a condition of the method's theorem does not hold. The message states a remedy.
+        """
         goal = approximate_goal(goal)
         normaliser = public_normaliser(spec, "sgd")
         sampling = self._sampling(spec, goal, normaliser)
@@ -130,7 +149,7 @@ class SampledGradient:
 
     @property
     def samples(self) -> SamplingRequest:
-        """Requested sampling settings, checked."""
+        """Requested sampling settings, after validation."""
         return SamplingRequest(self.batch_size, self.rate, self.epochs, self.steps)
 
     def _sampling(self, spec: ProblemSpec, goal: ApproxDP, n: int) -> Sampling:

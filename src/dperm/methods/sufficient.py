@@ -115,10 +115,10 @@ EIGENVALUE_SHARE = 1 / 16
 class SufficientStatistics:
     """Ridge regression from noisy sums of x x' and y x (AdaSSP), for the squared loss without a clip.
 
-    Rows and labels are bounded, so the sums have a finite sensitivity although residuals have none, and nothing is
-    clipped. There are two releases with Gaussian noise: the least eigenvalue of the sum of x x', then both sums in one
-    vector. The rest is post-processing (T3): a ridge for the noise, reduced by the eigenvalue, and the solution of a
-    linear system. n need not be public.
+    Rows and labels are bounded, so the sums have a finite sensitivity, and no gradient is clipped. Gaussian noise is
+    added to two releases: the smallest eigenvalue of the sum of x x', and both sums as one vector. The rest is
+    post-processing (T3): a ridge penalty that depends on the noise and on the eigenvalue, and the solution of a linear
+    system. The number of records need not be public.
 
     Examples
     --------
@@ -133,7 +133,25 @@ class SufficientStatistics:
     """
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "SufficientPlan":
-        """Return a plan with noise for both releases, so that together they meet ``goal``."""
+        """Return a plan with noise for both releases, which together meet ``goal``.
+
+        Parameters
+        ----------
+        spec
+            Public constants of the problem.
+        goal
+            Guarantee to meet.
+
+        Returns
+        -------
+        SufficientPlan
+            The plan.
+
+        Raises
+        ------
+        AssumptionError
+            If a condition of the method's theorem does not hold. The message states a remedy.
+        """
         goal = checked_goal(goal)
         _refuse(spec, goal)
         spec = spec.clipped(None)

@@ -28,26 +28,37 @@ _SPARE = COUNTER_BYTES - 1  # extra room required by update_into
 
 
 class Stream(Protocol):
-    """Uniform bits for one release."""
+    """Protocol of a stream of uniform bits for one release."""
 
     def words(self, count: int) -> Words:
-        """Return a new array of ``count`` uniform 64-bit words."""
+        """Return a new array of ``count`` uniform 64-bit words.
+
+        Parameters
+        ----------
+        count
+            Number of words.
+
+        Returns
+        -------
+        ndarray of uint64
+            Uniform 64-bit words.
+        """
 
 
 @runtime_checkable
 class Bits(Protocol):
-    """Source of random bits for releases."""
+    """Protocol of a source of random bits for releases."""
 
     @property
     def is_private(self) -> bool:
-        """False if someone can predict the bits; results drawn from them are then NOT PRIVATE."""
+        """Whether nobody can predict the bits. If False, results drawn from them are NOT PRIVATE."""
 
     def stream(self) -> Stream:
-        """Return a stream for one release, under a key used by no other release."""
+        """Return a stream for one release, with a key that no other release uses."""
 
 
 class SystemBits:
-    """Unpredictable bits: the operating system's generator keys each stream.
+    """Unpredictable bits, from streams keyed by the operating system's generator.
 
     There is no seed. Use `dperm.noise.simulation.NotPrivateBits` for reproducible runs without privacy.
 
@@ -55,6 +66,12 @@ class SystemBits:
     -----
     **Guarantees.** Streams are independent up to the computational security of AES-256 (T10). They share no key across
     threads, processes or copies.
+
+    Examples
+    --------
+    >>> from dperm.noise import SystemBits
+    >>> SystemBits().is_private
+    True
     """
 
     @property
@@ -63,7 +80,10 @@ class SystemBits:
         return True
 
     def stream(self) -> Stream:
-        """Return a stream under a fresh key; raises before any draw if the operating system has no randomness."""
+        """Return a stream with a fresh key.
+
+        If the operating system has no randomness, an error is raised before any draw.
+        """
         return SystemStream()
 
     def __repr__(self) -> str:

@@ -50,13 +50,19 @@ def gamma_norm(scale: float, dim: int, stream: Stream) -> Integers:
 
     Returns
     -------
-    array of int64
+    ndarray of int64
         The rounded vector.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
 
     Notes
     -----
     **Guarantees.** The distribution is exact for ideal bits (T7, T7a, T10): the sampler reads digits until every
-    coordinate is decided. With scale = sensitivity / epsilon it is pure epsilon-DP for an L2 sensitivity on the grid.
+    coordinate is decided. With scale = sensitivity / epsilon, the noise gives pure epsilon-DP for an L2 sensitivity on
+    the grid.
     """
     dim = checks.count("dim", dim, most=MOST_DIM)
     largest = LARGEST_SCALE / math.sqrt(dim + 1)  # one coordinate deviates by sqrt(d + 1) scales

@@ -33,7 +33,7 @@ EXACT = 2**53
 
 
 class Norm(IntEnum):
-    """Norm in the definition of a sensitivity."""
+    """Norm that defines a sensitivity."""
 
     L1 = 1
     L2 = 2
@@ -41,7 +41,19 @@ class Norm(IntEnum):
 
 @dataclass(frozen=True)
 class Grid:
-    """Multiples of the step 2^exponent."""
+    """Grid of the multiples of a step 2^exponent.
+
+    Attributes
+    ----------
+    exponent
+        Binary logarithm of the step.
+
+    Examples
+    --------
+    >>> from dperm.noise.grid import Grid
+    >>> Grid(-2).step
+    0.25
+    """
 
     exponent: int
 
@@ -53,8 +65,18 @@ class Grid:
     def rounded(self, values: Floats) -> Floats:
         """Return the nearest multiples of the step, exactly, as doubles.
 
-        A double of at least 2^52 steps is already a multiple. Below, multiplication by a power of two is exact, or the
-        result is far below half a step.
+        A double of at least 2^52 steps is already a multiple. For smaller numbers, multiplication by a power of two is
+        exact, or the result is far below half a step.
+
+        Parameters
+        ----------
+        values
+            Numbers to round.
+
+        Returns
+        -------
+        ndarray
+            Multiples of the step.
         """
         limit = math.ldexp(1.0, 52 + self.exponent)
         large = (values >= limit) | (values <= -limit)
@@ -68,10 +90,22 @@ class Grid:
     def plus(self, values: Floats, noise: Integers) -> Floats:
         """Return ``values`` on the grid plus ``noise`` steps, rounded once to the nearest doubles.
 
+        Parameters
+        ----------
+        values
+            Numbers on the grid.
+        noise
+            Noise, in steps of the grid.
+
+        Returns
+        -------
+        ndarray
+            Sums, as doubles.
+
         Notes
         -----
-        **Guarantees.** The result is the double nearest to the exact sum, so it is a post-processing of that sum
-        (T10d). No low-order bit distinguishes the summands, whatever their size.
+        **Guarantees.** The result is the double nearest to the exact sum, and so post-processing of that sum (T10d). No
+        low-order bit distinguishes the summands, whatever their size.
         """
         total = noise.astype(np.float64)
         total *= self.step
@@ -97,6 +131,16 @@ def grid_for(scale: float, *, sensitivity: float, dim: int = 1, norm: Norm = Nor
         Number of entries of the value.
     norm
         Norm of the sensitivity.
+
+    Returns
+    -------
+    Grid
+        The grid.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     scale = checks.between("scale", scale, *SCALES)
     wanted = min(scale * 2.0**-FINENESS, sensitivity * ROUNDING_SHARE / root_up(dim, norm))
@@ -119,6 +163,11 @@ def sensitivity_on_grid(sensitivity: float, grid: Grid, *, dim: int, norm: Norm,
     numerical_error
         Bound tau in the same norm on the error of the computed value, for every data set.
 
+    Returns
+    -------
+    float
+        Sensitivity on the grid, rounded up.
+
     Notes
     -----
     **Guarantees.** An upper bound in exact arithmetic, rounded up to a double (T10b).
@@ -128,7 +177,20 @@ def sensitivity_on_grid(sensitivity: float, grid: Grid, *, dim: int, norm: Norm,
 
 
 def root_up(dim: int, norm: Norm) -> float:
-    """Return d^(1/p), the p-norm of a vector of ones, rounded up."""
+    """Return d^(1/p), the p-norm of a vector of ones, rounded up.
+
+    Parameters
+    ----------
+    dim
+        Number d of entries.
+    norm
+        Norm of the sensitivity.
+
+    Returns
+    -------
+    float
+        The root, rounded up.
+    """
     if norm is Norm.L1:
         return round_up(Fraction(dim))
     root = math.isqrt(dim << 64)  # sqrt(d) 2^32, rounded down

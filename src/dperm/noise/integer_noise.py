@@ -48,7 +48,7 @@ def rounded_gaussian(scale: float, size: int, stream: Stream, *, band: float = B
 
     Returns
     -------
-    array of int64
+    ndarray of int64
         The noise in units of the grid.
 
     Notes
@@ -80,11 +80,11 @@ def rounded_laplace(scale: float, size: int, stream: Stream, *, band: float = BA
     stream
         Random bits.
     band, strips
-        As in `rounded_gaussian`.
+        See `rounded_gaussian`.
 
     Returns
     -------
-    array of int64
+    ndarray of int64
         The noise in units of the grid.
 
     Notes
@@ -108,11 +108,11 @@ def discrete_laplace(scale: float, size: int, stream: Stream, *, band: float = B
     stream
         Random bits.
     band, strips
-        As in `rounded_gaussian`.
+        See `rounded_gaussian`.
 
     Returns
     -------
-    array of int64
+    ndarray of int64
         The noise.
 
     Notes

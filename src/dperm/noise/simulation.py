@@ -13,7 +13,7 @@ from dperm.noise.bits import COUNTER_BYTES, Stream, Words, aes_ctr_cipher, keyst
 
 
 class NotPrivateBits:
-    """Bits determined by a seed. Records mark everything drawn from them NOT PRIVATE.
+    """Bits determined by a seed. Records mark releases with these bits as NOT PRIVATE.
 
     The n-th stream of an object depends on the seed and n alone, and different streams differ.
 

@@ -22,7 +22,15 @@ BANDS = "95 % confidence intervals of the means"
 
 @dataclass(frozen=True)
 class AccuracyPoint:
-    """Expected accuracy at one number of rows, or at one epsilon, which is ``at``."""
+    """Expected accuracy at one number of rows, or at one epsilon.
+
+    Attributes
+    ----------
+    at
+        The number of rows, or the epsilon.
+    expected
+        Expected accuracy at this point.
+    """
 
     at: float
     expected: ExpectedAccuracy
@@ -30,7 +38,17 @@ class AccuracyPoint:
 
 @dataclass(frozen=True)
 class Curves:
-    """Expected accuracy around a request: the same classes with other numbers of rows, and with other epsilons."""
+    """Expected accuracy for several numbers of rows and several epsilons around a request.
+
+    Attributes
+    ----------
+    shape, goal
+        Table and guarantee of the request.
+    points_n
+        Expected accuracy by number of rows, at the requested epsilon.
+    points_epsilon
+        Expected accuracy by epsilon, at the requested number of rows.
+    """
 
     shape: Shape
     goal: Goal
@@ -39,18 +57,18 @@ class Curves:
 
     @property
     def over_n(self) -> Picture:
-        """Plot of the accuracy over the number of rows, at the requested epsilon."""
+        """Plot of the accuracy against the number of rows, at the requested epsilon."""
         columns = count_of(self.shape.dim, "column")
         return _picture(f"epsilon {self.goal.epsilon:g}, {columns}", "number of rows", self.points_n)
 
     @property
     def over_epsilon(self) -> Picture:
-        """Plot of the accuracy over epsilon, with the requested number of rows."""
+        """Plot of the accuracy against epsilon, at the requested number of rows."""
         columns = count_of(self.shape.dim, "column")
         return _picture(f"{self.shape.n:,} rows, {columns}", "epsilon", self.points_epsilon)
 
     def as_dict(self) -> dict[str, object]:
-        """Return plain data for JSON."""
+        """Return the points as plain data for JSON."""
         return {"over_n": _plain(self.points_n), "over_epsilon": _plain(self.points_epsilon)}
 
 
@@ -63,9 +81,9 @@ def curves(
     counts: Sequence[int] | None = None,
     epsilons: Sequence[float] | None = None,
 ) -> Curves:
-    """Return the expected accuracy over the number of rows and over epsilon.
+    """Return the expected accuracy as a function of the number of rows and of epsilon.
 
-    The difficulty of the task is the same at every point; a declared baseline refers to ``shape.n`` rows.
+    The classes are equally hard to separate at every point. A declared baseline refers to ``shape.n`` rows.
 
     Parameters
     ----------
@@ -77,6 +95,11 @@ def curves(
         Number and seed of the trials; None for ten trials with seed 0.
     counts, epsilons
         Numbers of rows and epsilons; None for seven values from a tenth to ten times the requested one.
+
+    Returns
+    -------
+    Curves
+        Points of both curves.
 
     Raises
     ------

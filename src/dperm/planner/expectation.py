@@ -117,7 +117,7 @@ def accuracy(table: SimulatedTable, shape: Shape, goal: Goal, *, method: str, se
 
 @dataclass(frozen=True)
 class ExpectedAccuracy:
-    """Accuracy on test rows in trials on simulated tables. It is no guarantee for other tables.
+    """Accuracy on test rows in trials on simulated tables. It is not a guarantee for other tables.
 
     Attributes
     ----------
@@ -126,22 +126,22 @@ class ExpectedAccuracy:
     mean
         Mean over tables and noise.
     low, high
-        Ends of a 95 % confidence interval for the mean, by Student's t distribution. It does not include the
-        difference between real and simulated tables.
+        Ends of a 95 % confidence interval for the mean, by Student's t distribution. The interval does not account for
+        the difference between real and simulated tables.
     spread
         Standard deviation of a single fit.
     without_privacy
         Mean accuracy of a model without noise on the same tables.
     majority
-        Accuracy of guessing the larger class.
+        Accuracy of always guessing the larger class.
     repeats
         Number of trials.
     simulated_at
-        Rows of the tables. Large tables are represented by smaller ones with a larger epsilon.
+        Number of rows of the simulated tables. Large tables are represented by smaller ones with a larger epsilon.
     seed
         Seed of tables and noise.
     rough
-        Whether the tables have so few rows per column that the expectation is too low (`dperm.planner.trials`).
+        Whether the tables have so few rows per column that the estimate is too low (`dperm.planner.trials`).
     """
 
     method: str
@@ -159,7 +159,7 @@ class ExpectedAccuracy:
 
     @property
     def loss(self) -> float:
-        """Cost of privacy: the accuracy without privacy minus the mean."""
+        """Cost of privacy, which is the accuracy without privacy minus the mean."""
         return self.without_privacy - self.mean
 
     def as_dict(self) -> dict[str, object]:
@@ -172,8 +172,8 @@ def expected_accuracy(
 ) -> ExpectedAccuracy:
     """Return the expected accuracy of `PrivateLogisticRegression` with its defaults on simulated tables of this shape.
 
-    The noise has the exact distribution of the estimator but is drawn from a seed. NOT PRIVATE; the simulated tables
-    describe nobody.
+    The noise has the exact distribution of the estimator, but is drawn from a seed. The results are NOT PRIVATE; the
+    simulated tables contain no real records.
 
     Parameters
     ----------
@@ -184,19 +184,20 @@ def expected_accuracy(
     trials
         Number and seed of the trials; None for ten trials with seed 0.
     signal
-        Difficulty of the classes; None derives it from ``shape``. Give one to compare shapes with different n.
+        Difficulty of the classification; None derives it from ``shape``. Pass a signal to compare shapes with different
+        n.
 
     Returns
     -------
     ExpectedAccuracy
-        Mean accuracy with its confidence interval, beside the accuracy without privacy.
+        Mean accuracy with its confidence interval, and the accuracy without privacy.
 
     Raises
     ------
     AssumptionError, AdjacencyError, ConversionError
         If the method cannot give this guarantee.
     ParameterError
-        If the shape is too wide and too long for trials.
+        If the shape is too large for trials.
 
     Examples
     --------

@@ -42,7 +42,7 @@ MADE_UP = Fact(
 
 @dataclass(frozen=True)
 class MethodOutlook:
-    """Outlook for one method.
+    """Noise, proved bound and expected accuracy of one method.
 
     Attributes
     ----------
@@ -51,12 +51,12 @@ class MethodOutlook:
     noise
         Standard deviation of the noise in each coordinate; None without noise.
     noise_kind
-        Distribution of the noise and the place where it is added.
+        Distribution of the noise, and the quantity to which it is added.
     noise_family
-        The same without the grid.
+        Description of the noise without its grid.
     proved
-        Bound on the expected excess risk, if one is known. It applies to the problem without clipping, at the
-        regularization or number of steps with the smallest bound, and not to the defaults.
+        Bound on the expected excess risk, if one is known. The bound applies to the problem without clipping, with the
+        regularization or number of steps that minimises it, and not to the defaults.
     expected
         Result of the trials; None without trials.
     refusal
@@ -89,7 +89,7 @@ class MethodOutlook:
 
 @dataclass(frozen=True)
 class Outlook:
-    """Comparison of methods.
+    """Comparison of several methods on one table.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Outlook:
     rows
         One entry per method, in the requested order.
     reference_norm
-        R0: the bounds are relative to the best coefficients of this norm.
+        Norm R0; the bounds are relative to the best coefficients of this norm.
     """
 
     shape: Shape
@@ -117,11 +117,22 @@ class Outlook:
         return tuple(map(str, self.facts))
 
     def row(self, method: str) -> MethodOutlook:
-        """Return the entry of one requested method."""
+        """Return the entry of one requested method.
+
+        Parameters
+        ----------
+        method
+            Name of a requested method.
+
+        Returns
+        -------
+        MethodOutlook
+            The entry.
+        """
         return next(row for row in self.rows if row.method == method)
 
     def as_dict(self) -> dict[str, object]:
-        """Return plain data for JSON."""
+        """Return the comparison as plain data for JSON."""
         return {
             "shape": self.shape.as_dict(),
             "goal": guarantee_as_dict(self.goal),
@@ -149,11 +160,11 @@ def outlook(
     methods
         Names of methods of the estimator.
     reference_norm
-        R0: the bounds are relative to the best coefficients of this norm.
+        Norm R0; the bounds are relative to the best coefficients of this norm.
     trials
         Number and seed of the trials; None for ten trials with seed 0.
     simulate
-        False skips the trials, and returns only noise and bounds.
+        Whether to run the trials. False returns only noise and bounds.
 
     Returns
     -------
@@ -164,6 +175,14 @@ def outlook(
     ------
     ParameterError
         If a method is unknown, ``reference_norm`` is not positive, or the shape is too large for trials.
+
+    Examples
+    --------
+    >>> from dperm import ApproxDP
+    >>> from dperm.planner import Shape, outlook
+    >>> found = outlook(Shape(5000, 5), ApproxDP(1.0, 1e-6, "replace_one"), methods=["output"], simulate=False)
+    >>> found.row("output").used
+    'output'
     """
     request = _Request(shape, checked_goal(goal), checks.positive("reference_norm", reference_norm))
     if simulate:

@@ -28,16 +28,16 @@ _MORE = 6
 
 @dataclass(frozen=True)
 class RecordsByProof:
-    """Number of rows that suffices for an excess risk, by proof (T57, T48a).
+    """Number of rows that provably suffices for a target excess risk (T57, T48a).
 
     Attributes
     ----------
     target_excess
         Requested bound on the expected excess risk.
     n
-        Smallest number of rows at which a proved bound is that small.
+        Smallest number of rows at which a proved bound reaches the target.
     best
-        This bound and its method.
+        The bound at ``n`` rows, with its method.
     each
         Number of rows for every method.
     """
@@ -49,7 +49,7 @@ class RecordsByProof:
 
     @property
     def fact(self) -> Fact:
-        """The result as a fact with code, sentence template and values."""
+        """The result as a fact with a code, a sentence template and values."""
         return Fact(
             "records.proved",
             "{n:,} rows suffice for an expected excess risk of at most {target_excess:g} with {method} perturbation. "
@@ -64,7 +64,7 @@ class RecordsByProof:
         return str(self.fact)
 
     def as_dict(self) -> dict[str, object]:
-        """Return plain data for JSON."""
+        """Return the result as plain data for JSON."""
         needed = [{"method": method, "n": n} for method, n in self.each]
         numbers = {"target_excess": self.target_excess, "n": self.n, "method": self.best.method}
         return {**numbers, "bound": self.best.bound, "each": needed, "sentence": self.sentence}
@@ -73,7 +73,7 @@ class RecordsByProof:
 def records_for(
     target_excess: float, dim: int, goal: Goal, *, reference_norm: float = 1.0, feature_norm: float = 1.0
 ) -> RecordsByProof:
-    """Return the smallest number of rows at which a method has a proved bound of ``target_excess`` (T57, T48a).
+    """Return the smallest number of rows at which a proved bound is at most ``target_excess`` (T57, T48a).
 
     Parameters
     ----------
@@ -84,14 +84,19 @@ def records_for(
     goal
         Guarantee.
     reference_norm
-        R0: the excess is relative to the best coefficients of this norm.
+        Norm R0; the excess is relative to the best coefficients of this norm.
     feature_norm
         Public bound on the norm of rows.
+
+    Returns
+    -------
+    RecordsByProof
+        Number of rows, with the bound and its method.
 
     Raises
     ------
     ParameterError
-        If 2^53 rows do not suffice, or if coefficients of 0 have a smaller excess without any data.
+        If 2^53 rows do not suffice, or if the excess of zero coefficients, which need no data, is smaller.
     """
     goal, target = checked_goal(goal), checks.positive("target_excess", target_excess)
     problem = Shape(2, dim, feature_norm=feature_norm).problem(checks.positive("reference_norm", reference_norm))
@@ -110,7 +115,7 @@ def records_for(
 
 @dataclass(frozen=True)
 class RecordsByTrial:
-    """Number of rows at which the expected accuracy comes near that of a model without privacy.
+    """Number of rows at which the expected accuracy is close to that of a model without privacy.
 
     Attributes
     ----------
@@ -119,12 +124,12 @@ class RecordsByTrial:
     loss
         Largest accepted cost of privacy in accuracy.
     n
-        Smallest number of rows, up to about 20 %; None if 10^9 are too few or trials cannot tell.
+        Smallest number of rows, accurate to about 20 %. None if 10^9 rows are too few, or if trials cannot decide.
     points
         Trials by number of rows.
     floor
-        Result with almost no noise on the smaller tables that represent larger ones; None if there were none. Larger
-        tables do not have this loss, so trials cannot decide about a requested loss of similar size.
+        Result with almost no noise on the smaller tables that represent larger ones; None if there are no such tables.
+        Since larger tables do not have this loss, trials cannot decide about a requested loss of similar size.
     """
 
     shape: Shape
@@ -136,12 +141,12 @@ class RecordsByTrial:
 
     @property
     def cannot_tell(self) -> bool:
-        """Whether feasible tables are too small for the question."""
+        """Whether the feasible tables are too small to answer the question."""
         return self.floor is not None and abs(self.floor.loss) > self.loss / 2
 
     @property
     def fact(self) -> Fact:
-        """The result as a fact with code, sentence template and values."""
+        """The result as a fact with a code, a sentence template and values."""
         if self.cannot_tell and self.floor is not None:
             return Fact(
                 "records.cannot_tell",
@@ -174,7 +179,7 @@ class RecordsByTrial:
         return "No more than" if self.n == self.points[0].at else "About"
 
     def as_dict(self) -> dict[str, object]:
-        """Return plain data for JSON."""
+        """Return the result as plain data for JSON."""
         tried = [{"at": point.at, **point.expected.as_dict()} for point in self.points]
         numbers = {"loss": self.loss, "n": self.n, "cannot_tell": self.cannot_tell}
         return {**numbers, "points": tried, "sentence": self.sentence}
@@ -185,10 +190,10 @@ def records_for_accuracy(
 ) -> RecordsByTrial:
     """Return the smallest number of rows at which privacy costs at most ``loss`` of accuracy, on simulated tables.
 
-    Both accuracies belong to tables with the same number of rows, at least ten per column: with fewer, a model without
-    privacy learns little either. The classes are as hard to separate as at ``shape.n``. The search doubles or halves
-    the number of rows until two consecutive sizes are on the other side of ``loss``. The cost of privacy, smoothed to
-    never rise with n, is then interpolated.
+    The accuracies with and without privacy are compared on tables with the same number of rows, at least ten per
+    column. With fewer rows, even a model without privacy learns little. The classes are as hard to separate as at
+    ``shape.n``. The search doubles or halves the number of rows until the cost of privacy crosses ``loss`` at two
+    consecutive sizes. The cost, smoothed so that it never increases with n, is then interpolated.
 
     Parameters
     ----------
@@ -200,6 +205,11 @@ def records_for_accuracy(
         Method of the estimator.
     trials
         Number and seed of the trials; None for ten trials with seed 0.
+
+    Returns
+    -------
+    RecordsByTrial
+        Number of rows, with the trials.
 
     Raises
     ------

@@ -18,7 +18,7 @@ PUBLIC = "It must come from public knowledge, not from the data."
 
 @dataclass(frozen=True)
 class Shape:
-    """Table with two classes, described by public numbers.
+    """Public description of a table with two classes.
 
     Parameters
     ----------
@@ -29,16 +29,22 @@ class Shape:
     balance
         Share of one of the two classes, in [0.01, 0.99].
     baseline
-        Accuracy of a model without privacy on this many rows, if it is known from a publication, another year or
-        another country. None applies a rule (`dperm.planner.simulated_data`).
+        Accuracy of a model without privacy on this many rows, if known from a publication or a similar data set. None
+        uses a default rule (`dperm.planner.simulated_data`).
     feature_norm
-        Public bound on the norm of rows. The accuracy does not depend on it, because dperm scales features and noise
-        with it; the proved bounds do depend on it.
+        Public bound on the norm of rows. The accuracy does not depend on this norm, because features and noise scale
+        with it; the proved bounds do.
 
     Raises
     ------
     ParameterError
         If a number is out of range.
+
+    Examples
+    --------
+    >>> from dperm.planner import Shape
+    >>> Shape(n=5000, dim=5, balance=0.3).majority
+    0.7
     """
 
     n: int
@@ -64,12 +70,23 @@ class Shape:
         return max(self.balance, 1 - self.balance)
 
     def problem(self, reference_norm: float = 1.0) -> LearningProblem:
-        """Return the constants of the bounds (T57): logistic loss on rows with a constant column (T54)."""
+        """Return the constants of the bounds (T57), for logistic loss on rows with a constant column (T54).
+
+        Parameters
+        ----------
+        reference_norm
+            Norm R0 of the reference coefficients.
+
+        Returns
+        -------
+        LearningProblem
+            Constants of the problem.
+        """
         space = FeatureSpace(self.dim, norm=self.feature_norm)
         return LearningProblem(space.size, space.radius, space.radius**2 / 4, reference_norm, logistic=True)
 
     def as_dict(self) -> dict[str, object]:
-        """Return all numbers as plain data."""
+        """Return the public numbers as plain data."""
         return asdict(self)
 
     def _check_baseline(self, baseline: float) -> None:

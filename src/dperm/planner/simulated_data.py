@@ -137,7 +137,18 @@ class SimulatedTable:
     chances: Floats
 
     def accuracy(self, predicted: NDArray[np.int64]) -> float:
-        """Return the expected accuracy on the test rows, without the randomness of their labels."""
+        """Return the expected accuracy on the test rows, averaged over their random labels.
+
+        Parameters
+        ----------
+        predicted
+            Predicted class of each test row.
+
+        Returns
+        -------
+        float
+            Expected accuracy.
+        """
         return float(np.where(predicted == 1, self.chances, 1 - self.chances).mean())
 
 
@@ -159,7 +170,7 @@ def simulated_table(shape: Shape, seed: int) -> SimulatedTable:
     Raises
     ------
     ParameterError
-        If ``shape.baseline`` is out of reach.
+        If no simulated table reaches ``shape.baseline``.
     """
     return draw(shape, signal_of(shape), seed)
 

@@ -34,21 +34,27 @@ LARGEST_EPSILON = 500.0
 
 
 def _silent(share: float) -> None:
-    """Ignore the progress, by default."""
+    """Ignore the progress. This is the default.
+
+    Parameters
+    ----------
+    share
+        Completed fraction of the work.
+    """
 
 
 @dataclass(frozen=True)
 class Trials:
-    """Number and seed of the trials. They are NOT PRIVATE; the simulated tables describe nobody.
+    """Number and seed of the trials. Trials are NOT PRIVATE; the simulated tables contain no real records.
 
     Parameters
     ----------
     repeats
-        Number of tables, each with one fit; fewer where a fit takes long, at least four.
+        Number of tables, each with one fit. Fewer tables, but at least four, are used if a fit takes long.
     seed
         Seed of tables and noise.
     progress
-        Function that receives the finished share of the work, from 0 to 1.
+        Callback that receives the completed fraction of the work, from 0 to 1.
     """
 
     repeats: int = 10
@@ -62,15 +68,52 @@ class Trials:
 
     @classmethod
     def quick(cls, seed: int = 0) -> "Trials":
-        """Return the smallest useful number of trials."""
+        """Return the smallest useful number of trials.
+
+        Parameters
+        ----------
+        seed
+            Seed of the trials.
+
+        Returns
+        -------
+        Trials
+            Options with few trials.
+        """
         return cls(repeats=4, seed=seed)
 
     def part(self, place: int, parts: int) -> "Trials":
-        """Return the same trials for one of several parts of the work, which report their share of the progress."""
+        """Return the same trials for one of several parts of the work, each of which reports its share of the progress.
+
+        Parameters
+        ----------
+        place
+            Number of the part, from 0.
+        parts
+            Number of parts.
+
+        Returns
+        -------
+        Trials
+            Options for this part.
+        """
         return Trials(self.repeats, self.seed, lambda share: self.progress((place + share) / parts))
 
     def number(self, purpose: str, place: int) -> int:
-        """Return a separate seed for one table or fit."""
+        """Return a separate seed for one table or fit.
+
+        Parameters
+        ----------
+        purpose
+            Purpose of the seed, such as a table or a fit.
+        place
+            Number of the table or fit.
+
+        Returns
+        -------
+        int
+            The seed.
+        """
         return int(generator(self.seed, purpose=f"planner {purpose} {place}").integers(2**53))
 
 

@@ -26,7 +26,12 @@ def arg(name: str, value: object = None) -> str:
     name
         Python name of the argument.
     value
-        Value to show beside the name; None for the name alone.
+        Value to show with the name; None for the name alone.
+
+    Returns
+    -------
+    str
+        Reference for a template; `spell` replaces the reference.
 
     Examples
     --------
@@ -43,10 +48,36 @@ def quoted_arg(name: str, value: object) -> str:
 
 
 def python_spelling(name: str, value: str | None) -> str:
-    """Spell a reference as a Python argument: ``n`` or ``n=100``."""
+    """Spell a reference as a Python argument: ``n`` or ``n=100``.
+
+    Parameters
+    ----------
+    name
+        Python name of the argument.
+    value
+        Value to show, as text; None for the name alone.
+
+    Returns
+    -------
+    str
+        ``name``, or ``name=value``.
+    """
     return name if value is None else f"{name}={value}"
 
 
 def spell(template: str, spelling: Spelling = python_spelling) -> str:
-    """Return the template with each reference replaced by its spelling."""
+    """Return the template with every reference to an argument spelled out.
+
+    Parameters
+    ----------
+    template
+        Text with references written by `arg`.
+    spelling
+        Function that spells one reference, from its name and its value or None.
+
+    Returns
+    -------
+    str
+        Text without references.
+    """
     return _REFERENCE.sub(lambda reference: spelling(reference[1], reference[2]), template)

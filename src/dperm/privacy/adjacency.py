@@ -9,7 +9,16 @@ from dperm.errors import AdjacencyError
 
 
 class Adjacency(Enum):
-    """Neighbouring relation of a guarantee. Every guarantee has one, and they are never mixed."""
+    """Neighbouring relation of a guarantee.
+
+    Every guarantee names its relation. Guarantees under different relations are never combined.
+
+    Examples
+    --------
+    >>> from dperm import Adjacency
+    >>> Adjacency("replace_one").directions
+    (<Direction.REPLACE: 'replace'>,)
+    """
 
     REPLACE_ONE = "replace_one"
     """Same public n, one record substituted."""
@@ -19,12 +28,22 @@ class Adjacency(Enum):
 
     @classmethod
     def of(cls, adjacency: "Adjacency | str | None") -> "Adjacency":
-        """Return the member named by ``adjacency``, a member or its string.
+        """Return the relation with this name.
+
+        Parameters
+        ----------
+        adjacency
+            A member of the enumeration, or its name: "replace_one" or "add_remove".
+
+        Returns
+        -------
+        Adjacency
+            The relation.
 
         Raises
         ------
         AdjacencyError
-            If it names neither relation. There is no default.
+            If ``adjacency`` names neither relation. There is no default.
 
         Examples
         --------
@@ -45,14 +64,14 @@ class Adjacency(Enum):
 
     @property
     def directions(self) -> "tuple[Direction, ...]":
-        """Directions of the neighbouring pairs, each accounted and composed on its own (T22, T23)."""
+        """Directions of the neighbouring pairs; each direction is accounted for and composed separately (T22, T23)."""
         if self is Adjacency.ADD_REMOVE:
             return (Direction.REMOVE, Direction.ADD)
         return (Direction.REPLACE,)
 
 
 class Direction(Enum):
-    """Order of a neighbouring pair (D, D'), for the privacy loss of M(D) against M(D')."""
+    """Order of a neighbouring pair (D, D'), for the privacy loss of M(D) relative to M(D')."""
 
     REMOVE = "remove"
     """D has the record, D' does not."""

@@ -125,7 +125,12 @@ def convert(
     orders
         Orders alpha > 1 of the new guarantee, for RDP.
     adjacency
-        Relation of the new guarantee, if it differs: T4 first converts add_remove to replace_one.
+        Relation of the new guarantee, if it differs from that of ``guarantee``. T4 converts add_remove to replace_one.
+
+    Returns
+    -------
+    PureDP, ApproxDP, ZCDP, GDP or RDP
+        The implied guarantee, an instance of ``to``.
 
     Raises
     ------
@@ -138,7 +143,8 @@ def convert(
 
     Notes
     -----
-    *Guarantees.* Every mechanism with ``guarantee`` has the returned one. All rounding is upwards (C0.6).
+    *Guarantees.*  Every mechanism that satisfies ``guarantee`` satisfies the returned guarantee. All numbers are
+    rounded up (C0.6).
 
     Examples
     --------

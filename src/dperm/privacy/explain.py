@@ -35,7 +35,7 @@ _MARGINS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 @dataclass(frozen=True)
 class Explanation:
-    """Upper bounds on the knowledge of an attacker about one record.
+    """Upper bounds on an attacker's success in learning about one record.
 
     Attributes
     ----------
@@ -46,22 +46,29 @@ class Explanation:
     advantage
         Largest true-positive minus false-positive rate, delta(0): the total variation distance (T2).
     accuracy
-        Best success rate of guessing the case from even odds, (1 + advantage)/2.
+        Best success rate in guessing the case from even prior odds, (1 + advantage)/2.
     posterior
-        Bound on the belief in the truth, from a prior of 1/2, exceeded with probability at most p = ``surprise``. It is
-        e^s/(1 + e^s) with s = min over m of epsilon(p (1 - e^-m)) + m, by T2b, or s = epsilon(0) if that is less. The
-        folk bound s = epsilon(p) is too low, since it treats delta as a tail probability (T2a). 1 without a bound.
+        Upper bound on the attacker's posterior belief in the true case, for a prior of 1/2. It is exceeded with
+        probability at most p = ``surprise``. The bound is e^s/(1 + e^s) with s = min over m of epsilon(p (1 - e^-m)) +
+        m, by T2b, or s = epsilon(0) if that is less. The common choice s = epsilon(p) is too low, since it treats delta
+        as a tail probability (T2a). The value is 1 if no bound holds.
     surprise
         Probability p of ``posterior``, chosen by the caller, or 1e-6 where possible.
     gdp_mu
-        Closest Gaussian mechanism: the smallest mu whose trade-off curve lies below this one at the slopes probed for
-        false-positive (and, by symmetry, false-negative) rates of 1e-4 and more. Exact for a GDP guarantee and at
-        least T20's mu for a pure one; otherwise an approximation that does not cover rarer events. None if the two
-        cases can be told apart almost surely.
+        The smallest mu for which the trade-off curve of mu-GDP lies below this trade-off curve, at the slopes that
+        belong to false-positive (and, by symmetry, false-negative) rates of at least 1e-4. The value is exact for a GDP
+        guarantee, and at least the mu of T20 for a pure one. Otherwise it is an approximation that does not cover rarer
+        events. None if the two cases can be told apart almost surely.
     epsilons
         Pairs (delta, epsilon); infinite where no epsilon holds.
     unit
         Difference between the two cases: one "record", or one "group" of them.
+
+    Examples
+    --------
+    >>> from dperm.privacy import PureDP, explain
+    >>> round(explain(PureDP(1.0, "replace_one")).advantage, 3)
+    0.462
     """
 
     adjacency: Adjacency
@@ -76,15 +83,15 @@ class Explanation:
 
     @property
     def sentences(self) -> tuple[str, str]:
-        """Two sentences for readers without knowledge of differential privacy.
+        """Two sentences for readers who do not know differential privacy.
 
-        Bounds without any effect in practice are not printed as numbers, and an empty posterior is left out.
+        Bounds without practical effect are not printed as numbers, and an uninformative posterior is omitted.
         """
         return self._detection_sentence(), self._guess_sentence()
 
     @property
     def protection(self) -> Protection:
-        """Protection level, with the two rates that determine it."""
+        """Protection level, with the two rates that determine the level."""
         return Protection(self.accuracy, self.true_positive_rates[0][1])
 
     def _detection_sentence(self) -> str:
@@ -138,16 +145,21 @@ def explain(subject: Subject, *, surprise: float | None = None) -> Explanation:
     Parameters
     ----------
     subject
-        Profile, guarantee, release or record. A guarantee, or the guarantee of a record, stands for the worst
-        mechanism that satisfies it. A release is explained by its profile.
+        Profile, guarantee, release or record. A guarantee, or the guarantee of a record, represents the worst mechanism
+        with that guarantee. A release is explained by its profile.
     surprise
-        Probability in (0, 1) with which ``posterior`` may be exceeded. By default the first of 1e-6, 1e-5, ... that
-        the profile can bound; it must exceed the profile's failure probability.
+        Probability in (0, 1) with which ``posterior`` may be exceeded. The default is the first of 1e-6, 1e-5, ... for
+        which the profile gives a bound. The probability must exceed the profile's failure probability.
+
+    Returns
+    -------
+    Explanation
+        Upper bounds with their interpretation.
 
     Raises
     ------
     ParameterError
-        If ``subject`` is of any other type, or ``surprise`` is out of range.
+        If ``subject`` has an unsupported type, or ``surprise`` is out of range.
 
     Examples
     --------

@@ -26,12 +26,13 @@ _GOLDEN_ROUNDS = 56
 
 
 def group(guarantee: G, k: int) -> G:
-    """Return the guarantee for data sets that differ in up to k records, under the same adjacency.
+    """Return the guarantee for data sets that differ in at most k records, under the same adjacency.
 
     Theorem T4.
         Pure: k eps. Approximate: (k eps, delta (e^(k eps) - 1)/(e^eps - 1)). GDP: k mu. zCDP: k^2 rho.
         RDP [Mironov 2017, Prop 2]: k = 2^c and alpha >= 2^(c+1) give (alpha/2^c, 3^c tau).
-    Everything is rounded up; k = 1 returns the guarantee itself.
+
+    All numbers are rounded up. For k = 1 the guarantee is returned unchanged.
 
     Parameters
     ----------
@@ -40,10 +41,18 @@ def group(guarantee: G, k: int) -> G:
     k
         Number of records, at least 1.
 
+    Returns
+    -------
+    same type as ``guarantee``
+        Guarantee for groups of k records.
+
     Raises
     ------
     ConversionError
-        If T4 gives no guarantee: delta would reach 1, RDP has no order large enough, or its k is no power of two.
+        If T4 gives no guarantee: delta would reach 1, no Rényi order is large enough, or ``k`` is not a power of two
+        for RDP.
+    ParameterError
+        If ``k`` is not a positive integer.
 
     Examples
     --------
@@ -58,32 +67,71 @@ def group(guarantee: G, k: int) -> G:
 
 
 def replace_one_from_add_remove(guarantee: G) -> G:
-    """Return the replace-one guarantee implied by an add/remove one: a replacement is a removal and an addition.
+    """Return the replace-one guarantee implied by an add/remove guarantee.
 
-    Theorem T4 with k = 2: pure 2 eps; (2 eps, delta (1 + e^eps)); GDP 2 mu; zCDP 4 rho; RDP (alpha/2, 3 tau).
+    A replacement is a removal followed by an addition, so T4 with k = 2 applies: pure 2 eps; (2 eps, delta (1 +
+    e^eps)); GDP 2 mu; zCDP 4 rho; RDP (alpha/2, 3 tau).
+
+    Parameters
+    ----------
+    guarantee
+        Guarantee under add/remove.
+
+    Returns
+    -------
+    same type as ``guarantee``
+        Guarantee under replace-one.
 
     Raises
     ------
     AdjacencyError
-        If the guarantee has another adjacency. There is no converse: replace-one never changes n.
+        If ``guarantee`` is not an add/remove guarantee. There is no converse, since replace-one never changes n.
     """
     _require_add_remove(guarantee.adjacency)
     return replace(group(guarantee, 2), adjacency=Adjacency.REPLACE_ONE)
 
 
 def group_profile(profile: PrivacyProfile, k: int) -> PrivacyProfile:
-    """Return T4's bound on the profile for k records; k = 1 returns the profile itself."""
+    """Return the bound of T4 on the profile for k records; for k = 1 the profile itself is returned.
+
+    Parameters
+    ----------
+    profile
+        Privacy profile for one record.
+    k
+        Number of records, at least 1.
+
+    Returns
+    -------
+    PrivacyProfile
+        Profile for groups of k records.
+
+    Raises
+    ------
+    ParameterError
+        If ``k`` is not a positive integer.
+    """
     k = checks.count("k", k)
     return profile if k == 1 else GroupProfile(profile, k, profile.adjacency)
 
 
 def replace_one_profile(profile: PrivacyProfile) -> PrivacyProfile:
-    """Return T4's bound on the replace-one profile, delta_r(2 eps) = delta(eps) (1 + e^eps).
+    """Return the bound of T4 on the replace-one profile, delta_r(2 eps) = delta(eps) (1 + e^eps).
+
+    Parameters
+    ----------
+    profile
+        Privacy profile under add/remove.
+
+    Returns
+    -------
+    PrivacyProfile
+        Profile under replace-one.
 
     Raises
     ------
     AdjacencyError
-        If ``profile`` is not one of add/remove.
+        If ``profile`` is not an add/remove profile.
     """
     _require_add_remove(profile.adjacency)
     return GroupProfile(profile, 2, Adjacency.REPLACE_ONE)
@@ -91,11 +139,12 @@ def replace_one_profile(profile: PrivacyProfile) -> PrivacyProfile:
 
 @dataclass(frozen=True)
 class GroupProfile(PrivacyProfile):
-    """T4's bound for k steps between neighbours: delta_k(k eps) = delta(eps) (e^(k eps) - 1)/(e^eps - 1).
+    """Bound of T4 on the privacy profile for data sets that are k steps apart.
 
-    The brackets enclose this bound; the mechanism itself may be better. The bound may rise with epsilon, where delta
-    falls more slowly than the factor grows, for example with a failure probability. A smaller epsilon then gives a
-    smaller bound, and ``delta`` searches for it.
+    The bound is delta_k(k eps) = delta(eps) (e^(k eps) - 1)/(e^eps - 1). The brackets enclose this bound; the mechanism
+    itself may be more private. The bound may increase with epsilon where delta decreases more slowly than the factor
+    grows, for example for a mechanism with a failure probability. A smaller epsilon then gives a smaller bound, and
+    ``delta`` searches for this epsilon.
 
     Attributes
     ----------
@@ -103,6 +152,8 @@ class GroupProfile(PrivacyProfile):
         Profile of one step.
     k
         Number of steps.
+    adjacency
+        Neighbouring relation of the bound.
     """
 
     base: PrivacyProfile
@@ -110,7 +161,23 @@ class GroupProfile(PrivacyProfile):
     adjacency: Adjacency
 
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
-        """Return (lower, upper) bounds on the first epsilon at which T4's bound falls to ``delta``."""
+        """Return lower and upper bounds on the smallest epsilon at which the bound of T4 is at most ``delta``.
+
+        Parameters
+        ----------
+        delta
+            Delta, in [0, 1).
+
+        Returns
+        -------
+        tuple[float, float]
+            (lower, upper).
+
+        Raises
+        ------
+        ParameterError
+            If ``delta`` is not in [0, 1).
+        """
         delta = checks.small_delta("delta", delta)
         low, top, slope = self._climb(0.0, delta, end=0)
         if top - low > _WIDE * top:  # not tight: the upper end has its own root
@@ -121,7 +188,23 @@ class GroupProfile(PrivacyProfile):
         return min(lowered(self.k * low), high), high
 
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
-        """Return (lower, upper) bounds on T4's delta at ``epsilon``, or at the best epsilon below it."""
+        """Return lower and upper bounds on the delta of T4 at ``epsilon``, or at the best smaller epsilon.
+
+        Parameters
+        ----------
+        epsilon
+            Epsilon, finite and >= 0.
+
+        Returns
+        -------
+        tuple[float, float]
+            (lower, upper).
+
+        Raises
+        ------
+        ParameterError
+            If ``epsilon`` is negative or not finite.
+        """
         single = _share_of(checks.nonnegative("epsilon", epsilon), self.k)
         logs = self._log_bound(single)
         if logs[1] > self._log_bound(single * (1 - 1e-3))[1]:

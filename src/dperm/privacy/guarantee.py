@@ -16,19 +16,22 @@ from dperm.privacy.worst_case import ConcentratedProfile, GaussianProfile, Order
 
 @runtime_checkable
 class Guarantee(Protocol):
-    """Guarantee for every pair of neighbouring data sets: PureDP, ApproxDP, ZCDP, GDP or RDP."""
+    """Protocol of the guarantees `PureDP`, `ApproxDP`, `ZCDP`, `GDP` and `RDP`.
+
+    A guarantee holds for every pair of neighbouring data sets.
+    """
 
     @property
     def adjacency(self) -> Adjacency:
         """Neighbouring relation of the guarantee."""
 
     def profile(self) -> PrivacyProfile:
-        """Return the largest delta(epsilon) of any mechanism with this guarantee."""
+        """Return the privacy profile of the worst mechanism with this guarantee."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class PureDP:
-    """epsilon-DP: no event's probability changes by more than a factor e^epsilon (T1 with delta = 0).
+    """epsilon-DP: the probability of any event changes by a factor of at most e^epsilon (T1 with delta = 0).
 
     Parameters
     ----------
@@ -36,6 +39,12 @@ class PureDP:
         Privacy-loss bound, finite and >= 0; smaller is more private.
     adjacency
         "replace_one" or "add_remove"; required.
+
+    Examples
+    --------
+    >>> from dperm import PureDP
+    >>> PureDP(1.0, "replace_one").profile().epsilon(delta=0.0)
+    1.0
     """
 
     epsilon: float
@@ -50,22 +59,28 @@ class PureDP:
         return _spelled(self)
 
     def profile(self) -> PrivacyProfile:
-        """Return the exact curve of randomised response (T13 with k = 1)."""
+        """Return the exact privacy profile of randomised response (T13 with k = 1)."""
         return ResponseProfile(self.epsilon, 0.0, self.adjacency)
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class ApproxDP:
-    """(epsilon, delta)-DP (T1); delta = 0 is pure.
+    """(epsilon, delta)-DP (T1); delta = 0 gives pure DP.
 
     Parameters
     ----------
     epsilon
         Privacy-loss bound, finite and >= 0; smaller is more private.
     delta
-        Number in [0, 1), usually well below one over the number of records.
+        Number in [0, 1), usually far smaller than 1 divided by the number of records.
     adjacency
         "replace_one" or "add_remove"; required.
+
+    Examples
+    --------
+    >>> from dperm import ApproxDP
+    >>> ApproxDP(1.0, 1e-5, "add_remove").profile().epsilon(delta=1e-5)
+    1.0
     """
 
     epsilon: float
@@ -82,20 +97,29 @@ class ApproxDP:
         return _spelled(self)
 
     def profile(self) -> PrivacyProfile:
-        """Return the exact curve of T14: randomised response that reveals everything with probability delta."""
+        """Return the exact privacy profile of the worst (epsilon, delta)-DP mechanism (T14).
+
+        This mechanism is randomised response that reveals its input with probability delta.
+        """
         return ResponseProfile(self.epsilon, self.delta, self.adjacency)
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class ZCDP:
-    """rho-zCDP: Renyi divergence at most rho alpha at every order alpha > 1 (T18).
+    """rho-zCDP: the Rényi divergence of every order alpha > 1 is at most rho * alpha (T18).
 
     Parameters
     ----------
     rho
-        Divergence per order, finite and >= 0.
+        Bound on the Rényi divergence divided by its order, finite and >= 0.
     adjacency
         "replace_one" or "add_remove"; required.
+
+    Examples
+    --------
+    >>> from dperm import ZCDP
+    >>> round(ZCDP(0.5, "add_remove").profile().epsilon(delta=1e-5), 3)
+    4.728
     """
 
     rho: float
@@ -110,13 +134,17 @@ class ZCDP:
         return _spelled(self)
 
     def profile(self) -> PrivacyProfile:
-        """Return the curve with upper ends by T17 at the best order, and lower ends of the Gaussian with rho-zCDP."""
+        """Return the privacy profile, with lower and upper bounds.
+
+        The upper bounds follow from T17 at the best order. The lower bounds are those of the Gaussian mechanism with
+        the same rho.
+        """
         return ConcentratedProfile(self.rho, self.adjacency)
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class GDP:
-    """mu-GDP: attacks are no easier than telling N(0, 1) from N(mu, 1) (T19).
+    """mu-GDP: telling neighbouring data sets apart is at least as hard as telling N(0, 1) from N(mu, 1) (T19).
 
     Parameters
     ----------
@@ -124,6 +152,12 @@ class GDP:
         Distance between the means of the two normal distributions, finite and >= 0.
     adjacency
         "replace_one" or "add_remove"; required.
+
+    Examples
+    --------
+    >>> from dperm import GDP
+    >>> round(GDP(1.0, "add_remove").profile().delta(epsilon=1.0), 4)
+    0.1269
     """
 
     mu: float
@@ -138,20 +172,26 @@ class GDP:
         return _spelled(self)
 
     def profile(self) -> PrivacyProfile:
-        """Return the exact curve of T6."""
+        """Return the exact privacy profile of the Gaussian mechanism (T6)."""
         return GaussianProfile(self.mu, self.adjacency)
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class RDP:
-    """Renyi DP at finitely many orders (T16).
+    """Rényi DP at finitely many orders (T16).
 
     Parameters
     ----------
     curve
-        Pairs (alpha, tau): divergence at most tau >= 0 at order alpha > 1. They are stored by increasing alpha.
+        Pairs (alpha, tau): tau >= 0 bounds the Rényi divergence of order alpha > 1. The pairs are sorted by alpha.
     adjacency
         "replace_one" or "add_remove"; required.
+
+    Examples
+    --------
+    >>> from dperm import RDP
+    >>> round(RDP([(2, 0.5), (8, 2.0)], "add_remove").profile().epsilon(delta=1e-5), 3)
+    3.214
     """
 
     curve: tuple[tuple[float, float], ...]
@@ -166,7 +206,11 @@ class RDP:
         return _spelled(self)
 
     def profile(self) -> PrivacyProfile:
-        """Return the curve with upper ends by T17 at the best order, and lower ends of a Gaussian with all of them."""
+        """Return the privacy profile, with lower and upper bounds.
+
+        The upper bounds follow from T17 at the best order. The lower bounds are those of a Gaussian mechanism that
+        satisfies every pair of the curve.
+        """
         return OrdersProfile(self.curve, self.adjacency)
 
 
@@ -175,7 +219,18 @@ _BY_NAME: dict[str, type[AnyGuarantee]] = {kind.__name__: kind for kind in (Pure
 
 
 def guarantee_as_dict(guarantee: AnyGuarantee) -> dict[str, object]:
-    """Return the guarantee as JSON-ready data, with its class name under the key "kind"."""
+    """Return the guarantee as JSON-ready data, with its class name under the key "kind".
+
+    Parameters
+    ----------
+    guarantee
+        Guarantee to convert.
+
+    Returns
+    -------
+    dict[str, object]
+        Plain data for JSON.
+    """
     values = {field.name: getattr(guarantee, field.name) for field in fields(guarantee)}
     return {"kind": type(guarantee).__name__, **values, "adjacency": guarantee.adjacency.value}
 

@@ -17,13 +17,15 @@ _BEYOND_DOUBLES = 800.0
 
 
 class PrivacyProfile(ABC):
-    """Privacy profile: the curve delta(epsilon) = sup H_{e^epsilon}(M(D) || M(D')) over neighbours (T1, T2).
+    """Privacy profile of a mechanism, the function delta(epsilon) (T1, T2).
+
+    delta(epsilon) = sup H_{e^epsilon}(M(D) || M(D')) over all neighbouring data sets D and D'.
 
     Subclasses implement ``adjacency``, ``epsilon_bracket`` and ``delta_bracket``.
 
     Notes
     -----
-    *Guarantees.* Brackets are (lower, upper) with both ends valid. ``epsilon`` and ``delta`` are the upper ends,
+    *Guarantees.*  A bracket is a pair (lower, upper) of valid bounds. ``epsilon`` and ``delta`` are upper bounds,
     rounded up, and ``tradeoff`` is rounded down. Every reported number therefore errs in the safe direction (C0.6).
 
     *Edge cases.*
@@ -32,8 +34,8 @@ class PrivacyProfile(ABC):
     query               answer
     ==================  ==========================================================================
     ``epsilon(0.0)``    Pure epsilon; infinite if none holds.
-    ``epsilon(delta)``  Infinite if the curve never falls to ``delta``.
-    ``delta(0.0)``      Largest advantage of an attacker, the total variation distance (T2).
+    ``epsilon(delta)``  Infinite if delta(epsilon) never falls to ``delta``.
+    ``delta(0.0)``      Total variation distance, the largest advantage of an attacker (T2).
     nan, negative       `ParameterError`, also for ``delta >= 1`` and infinite ``epsilon``.
     ==================  ==========================================================================
     """
@@ -43,22 +45,102 @@ class PrivacyProfile(ABC):
 
     @abstractmethod
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
-        """Return (lower, upper) bounds on the smallest epsilon at 0 <= ``delta`` < 1."""
+        """Return lower and upper bounds on the smallest epsilon at ``delta``.
+
+        Parameters
+        ----------
+        delta
+            Delta, in [0, 1).
+
+        Returns
+        -------
+        tuple[float, float]
+            (lower, upper).
+
+        Raises
+        ------
+        ParameterError
+            If ``delta`` is not in [0, 1).
+        """
 
     @abstractmethod
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
-        """Return (lower, upper) bounds on delta at ``epsilon`` >= 0."""
+        """Return lower and upper bounds on delta at ``epsilon``.
+
+        Parameters
+        ----------
+        epsilon
+            Epsilon, finite and >= 0.
+
+        Returns
+        -------
+        tuple[float, float]
+            (lower, upper).
+
+        Raises
+        ------
+        ParameterError
+            If ``epsilon`` is negative or not finite.
+        """
 
     def epsilon(self, delta: float) -> float:
-        """Return an upper bound on the smallest epsilon at 0 <= ``delta`` < 1; infinite if none holds."""
+        """Return an upper bound on the smallest epsilon at ``delta``.
+
+        Parameters
+        ----------
+        delta
+            Delta, in [0, 1).
+
+        Returns
+        -------
+        float
+            Upper bound on epsilon; infinite if no epsilon holds.
+
+        Raises
+        ------
+        ParameterError
+            If ``delta`` is not in [0, 1).
+        """
         return self.epsilon_bracket(delta)[1]
 
     def delta(self, epsilon: float) -> float:
-        """Return an upper bound on delta at ``epsilon`` >= 0."""
+        """Return an upper bound on delta at ``epsilon``.
+
+        Parameters
+        ----------
+        epsilon
+            Epsilon, finite and >= 0.
+
+        Returns
+        -------
+        float
+            Upper bound on delta.
+
+        Raises
+        ------
+        ParameterError
+            If ``epsilon`` is negative or not finite.
+        """
         return self.delta_bracket(epsilon)[1]
 
     def tradeoff(self, false_positive_rate: float) -> float:
-        """Return a lower bound on the false-negative rate of every attacker with this false-positive rate."""
+        """Return a lower bound on the false-negative rate of every attacker with this false-positive rate.
+
+        Parameters
+        ----------
+        false_positive_rate
+            False-positive rate of the attacker, in [0, 1].
+
+        Returns
+        -------
+        float
+            Lower bound on the false-negative rate.
+
+        Raises
+        ------
+        ParameterError
+            If ``false_positive_rate`` is not in [0, 1].
+        """
         return tradeoff_from_delta(self.delta, false_positive_rate)
 
 
@@ -72,8 +154,8 @@ def tradeoff_from_delta(delta: Callable[[float], float], false_positive_rate: fl
     """Return a lower bound on the false-negative rate f(x) of every attacker with false-positive rate x.
 
     Dong, Roth & Su 2019, Prop 2.12: f(x) = sup_eps max(0, 1 - delta(eps) - e^eps x, e^-eps (1 - delta(eps) - x)). Each
-    epsilon gives a valid bound, even from an upper bound on delta, so the search may stop anywhere. It evaluates
-    ``delta`` about 40 times, and for smooth curves ends within 1e-6 of f.
+    epsilon gives a valid bound, even from an upper bound on delta, so the search may stop at any point. The search
+    evaluates ``delta`` about 40 times; for smooth profiles the result is within 1e-6 of f(x).
 
     Parameters
     ----------
@@ -81,6 +163,16 @@ def tradeoff_from_delta(delta: Callable[[float], float], false_positive_rate: fl
         Upper bound on the profile, as a function of epsilon >= 0.
     false_positive_rate
         Rate x in [0, 1].
+
+    Returns
+    -------
+    float
+        Lower bound on f(x).
+
+    Raises
+    ------
+    ParameterError
+        If ``false_positive_rate`` is not in [0, 1].
     """
     x = checks.probability("false_positive_rate", false_positive_rate)
     return max(0.0, supporting_line(delta, x)[1])

@@ -24,7 +24,7 @@ Other = TypeVar("Other")
 
 @dataclass(frozen=True)
 class Record:
-    """Public facts of one release. None depends on private data beyond the release itself.
+    """Public facts about one release. None of them depends on private data except through the release itself.
 
     Attributes
     ----------
@@ -40,17 +40,27 @@ class Record:
         "exact", or "fast" for floating-point noise with the guarantee of the ideal mechanism; "" if dperm added no
         noise.
     eta, tau
-        Inexactness of the noise distribution as log-ratio and total variation; the guarantee includes it.
+        Distance of the noise distribution from the ideal one, as log-ratio and total variation distance. The guarantee
+        accounts for it.
     public
-        Quantities assumed public: n, bounds, classes, ....
+        Quantities assumed to be public, such as n, bounds and classes.
     seeded
         Whether a seed fixed the randomness. Such a run is NOT PRIVATE.
     versions
         Software versions.
     timestamp
-        Time in ISO 8601, if it may be public.
+        Time of the release in ISO 8601 format, if it may be public.
     ledger
         Receipt of the charged budget, with the position of the entry and the amount; empty without a budget.
+
+    Examples
+    --------
+    >>> from dperm import Laplace, PureDP, Record
+    >>> from dperm.accounting import event_to_json
+    >>> from dperm.mechanisms import LaplaceMechanism
+    >>> record = LaplaceMechanism.calibrate(1.0, PureDP(0.5, "add_remove")).release(42).record
+    >>> record.is_private, record.guarantee
+    (True, PureDP(epsilon=0.5, adjacency=ADD_REMOVE))
     """
 
     guarantee: AnyGuarantee
@@ -90,12 +100,12 @@ class Record:
 
     @property
     def unit(self) -> str:
-        """Unit of privacy that the adjacency adds, removes or replaces: "record", or "group" if ``public`` says so."""
+        """Unit of privacy that the adjacency adds, removes or replaces: "record", or "group" if so declared."""
         return "group" if self.public.get("unit") == "group" else "record"
 
     @property
     def is_private(self) -> bool:
-        """Whether the randomness was secure. False for a seeded run: with the seed, anyone can subtract the noise."""
+        """Whether the randomness was secure. False for a seeded run, whose noise can be reproduced from the seed."""
         return not self.seeded
 
     def to_json(self) -> str:
@@ -106,12 +116,22 @@ class Record:
 
     @classmethod
     def from_json(cls, text: str) -> "Record":
-        """Return the record stored by ``to_json``.
+        """Return the record stored as JSON.
+
+        Parameters
+        ----------
+        text
+            JSON written by ``to_json``.
+
+        Returns
+        -------
+        Record
+            The record.
 
         Raises
         ------
         EventFormatError
-            If the text is not such a record, or has an unknown format.
+            If the text is not a record, or has an unknown format.
         """
         try:
             data = dict(json.loads(text))
@@ -128,22 +148,30 @@ class Record:
 class Release(Generic[Value]):
     """Released value with its guarantee, privacy profile, accounting event and record, all under one adjacency.
 
-    A run returns one such object. Estimators, model files and statements keep it whole: ``with_value`` replaces the
-    value after post-processing, ``with_public`` adds public facts to the record, and
-    `dperm.accounting.stored_release.release_from_record` restores a release from a stored record.
+    Every run returns a release. ``with_value`` replaces the value after post-processing, and ``with_public`` replaces
+    the public facts of the record. `dperm.accounting.stored_release.release_from_record` restores a release from a
+    stored record.
 
     Attributes
     ----------
     value
-        Released value: safe to publish under the guarantee, unless the record says that the run was seeded.
+        Released value. It may be published under the guarantee, unless the record states that the run was seeded.
     guarantee
         Privacy guarantee.
     profile
-        Whole curve delta(epsilon) of the release.
+        Privacy profile delta(epsilon) of the release.
     event
         Accounting event of the release.
     record
-        Public facts.
+        Public facts about the release.
+
+    Examples
+    --------
+    >>> from dperm import PureDP
+    >>> from dperm.mechanisms import LaplaceMechanism
+    >>> release = LaplaceMechanism.calibrate(1.0, PureDP(0.5, "add_remove")).release(42)
+    >>> release.with_value(round(release.value)).guarantee
+    PureDP(epsilon=0.5, adjacency=ADD_REMOVE)
     """
 
     value: Value
@@ -163,11 +191,33 @@ class Release(Generic[Value]):
             )
 
     def with_value(self, value: Other) -> "Release[Other]":
-        """Return the same release with a value computed from the released one alone: post-processing (T3)."""
+        """Return the same release with a post-processed value (T3).
+
+        Parameters
+        ----------
+        value
+            Value computed from the released value alone.
+
+        Returns
+        -------
+        Release
+            Release with the new value.
+        """
         return Release(value, self.guarantee, self.profile, self.event, self.record)
 
     def with_public(self, public: Mapping[str, object]) -> "Release[Value]":
-        """Return the same release with ``public`` as the public facts of its record."""
+        """Return the same release with other public facts in its record.
+
+        Parameters
+        ----------
+        public
+            Public facts to store in the record.
+
+        Returns
+        -------
+        Release
+            Release with the new record.
+        """
         return replace(self, record=replace(self.record, public=public))
 
 

@@ -14,7 +14,18 @@ LEAST_DOUBLE = math.ulp(0.0)
 
 
 def round_up(exact: Fraction) -> float:
-    """Return the smallest double >= ``exact``; infinity if there is none."""
+    """Return the smallest double that is at least ``exact``; infinity if there is none.
+
+    Parameters
+    ----------
+    exact
+        Exact number, as a fraction.
+
+    Returns
+    -------
+    float
+        The rounded number.
+    """
     try:
         nearest = float(exact)
     except OverflowError:
@@ -23,7 +34,18 @@ def round_up(exact: Fraction) -> float:
 
 
 def round_down(exact: Fraction) -> float:
-    """Return the largest double <= ``exact`` >= 0."""
+    """Return the largest double that is at most ``exact``.
+
+    Parameters
+    ----------
+    exact
+        Exact nonnegative number, as a fraction.
+
+    Returns
+    -------
+    float
+        The rounded number.
+    """
     above = round_up(exact)
     return above if math.isfinite(above) and Fraction(above) == exact else math.nextafter(above, 0.0)
 

@@ -36,25 +36,30 @@ def statement(
     Parameters
     ----------
     release
-        Result of a run. All facts come from its record, its guarantee and its profile.
+        Result of a run. All facts come from the record, the guarantee and the profile of the release.
     audits
         Findings of audits, or mappings of plain data such as ``finding.as_dict()``.
     fields
-        Values of the fields that only the user can know: curator, intended_use, product, ....
+        Values of the fields that only the user can know, such as curator, intended_use and product.
 
     Returns
     -------
     Statement
-        The statement of a seeded run says NOT PRIVATE. A violation found by an audit makes the status REFUTED.
+        The statement. Its status is NOT PRIVATE for a seeded run, and REFUTED if an audit found a violation.
 
     Raises
     ------
     ParameterError
-        If ``fields`` names an unknown field, or one that follows from the release.
+        If ``fields`` names an unknown field, or one that follows from the release, or if ``release`` is not a release.
 
     Examples
     --------
-    ``statement(release, fields={"curator": "Statistical Office"}).to_markdown()``
+    >>> from dperm import PureDP
+    >>> from dperm.mechanisms import LaplaceMechanism
+    >>> from dperm.report import statement
+    >>> release = LaplaceMechanism.calibrate(1.0, PureDP(0.5, "add_remove")).release(42)
+    >>> statement(release, fields={"curator": "Statistical Office"}).to_markdown().splitlines()[0]
+    '...'
     """
     if not isinstance(release, Release):
         raise _not_a_release(release)
@@ -73,7 +78,12 @@ def seeded(
     record
         Record of the run.
     audits, fields
-        As in `statement`.
+        See `statement`.
+
+    Returns
+    -------
+    Statement
+        The statement.
     """
     goal = guarantee_as_dict(record.guarantee)
     nothing = {**_NO_GUARANTEE, "status": names.SEEDED, "goal": goal, "adjacency": goal["adjacency"]}
@@ -89,7 +99,12 @@ def unprotected(public: Mapping[str, object], fields: Mapping[str, object] | Non
     public
         Public quantities of the fit.
     fields
-        As in `statement`.
+        See `statement`.
+
+    Returns
+    -------
+    Statement
+        The statement.
     """
     run = dict.fromkeys(("mechanism", "noise_source", "accountant", "sampling", "steps", "audit"), names.NONE)
     rest = {

@@ -55,21 +55,26 @@ def plot_roc(
 ) -> "Axes":
     """Plot the ROC curves of attacks on logarithmic axes.
 
-    Leakage is visible on the left: an attack that identifies a few members with certainty is invisible in a linear
-    plot and in the AUC (Carlini et al. 2022). The curve of an attack without errors ends at one false positive.
+    Leakage is visible on the left of the plot. An attack that identifies a few members with certainty is invisible on
+    linear axes and in the AUC (Carlini et al. 2022). The curve of an attack without errors ends at one false positive.
 
     Parameters
     ----------
     rocs
         Up to six curves by name, or one curve.
     ax
-        Axes; None for new ones.
+        Axes to draw on; None creates new ones.
     guarantee
         Guarantee or profile. The plot shades the region that no attack can reach, above 1 - f(FPR).
     note
         Text inside the plot, such as "not private: do not publish".
     path
         File to write; its suffix selects the format.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
@@ -102,16 +107,21 @@ def plot_claimed_against_measured(
     """Plot measured lower bounds on epsilon against the claimed epsilons.
 
     A point above the diagonal refutes its claim. The line below a point covers the epsilons that the audit rules out.
-    Violations are crosses with a label.
+    Violations are shown as labelled crosses.
 
     Parameters
     ----------
     findings
-        Findings by name, or a list of findings, which have the names of their subjects.
+        Findings by name, or a list of findings, which are labelled with the names of their subjects.
     ax
-        Axes; None for new ones.
+        Axes to draw on; None creates new ones.
     path
         File to write; its suffix selects the format.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------

@@ -68,9 +68,14 @@ def write_model(
     model
         Content of the file.
     overwrite
-        Whether to replace an existing file; otherwise FileExistsError is raised.
+        Whether to replace an existing file.
     allocated
-        File of `dperm.report.whole_file.allocated_file` in the same folder, used in place of a new temporary file.
+        File of `dperm.report.whole_file.allocated_file` in the same folder, used instead of a new temporary file.
+
+    Raises
+    ------
+    FileExistsError
+        If ``path`` exists and ``overwrite`` is False.
     """
     header = {
         "magic": MAGIC,

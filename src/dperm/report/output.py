@@ -36,18 +36,19 @@ def write_statement(
     path
         File to write.
     statement
-        Statement, or a release, which has a statement and a profile.
+        Statement, or a release, from which statement and profile are derived.
     profile
         Privacy profile for the plots of the page.
     fields
-        Values of the fields that only the user can know: curator, intended_use, ...; `Statement.gaps` names them.
+        Values of the fields that only the user can know, such as curator and intended_use; `Statement.gaps` names these
+        fields.
     overwrite
         Whether to replace an existing file.
 
     Raises
     ------
     ParameterError
-        If ``path`` has another suffix, or exists and ``overwrite`` is False. Nothing is written.
+        If ``path`` has a different suffix, or exists and ``overwrite`` is False. Nothing is written.
     """
     target = _target(path)
     if isinstance(statement, Release):

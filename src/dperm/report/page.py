@@ -50,7 +50,9 @@ FIRST_ONLY = ("reasons",)
 
 
 def page(statement: Statement, profile: PrivacyProfile | None = None) -> str:
-    """Return one self-contained HTML page: plain language first, definitions and JSON folded at the end.
+    """Return one self-contained HTML page.
+
+    The page starts in plain language, and ends with definitions and JSON in collapsed sections.
 
     Parameters
     ----------

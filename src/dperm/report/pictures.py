@@ -52,13 +52,13 @@ class Curve:
     name
         Name in the legend.
     x, y
-        Coordinates of the points. A y that is not finite leaves a gap.
+        Coordinates of the points. Points whose y is not finite leave a gap.
     kind
         Kind of curve, which determines its style.
     low, high
         Ends of intervals around y, drawn as a band; empty for none.
     beside
-        Name of an earlier curve with the same color, such as the measured curve of a bound.
+        Name of an earlier curve whose color is used, such as the measured curve for a bound.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def draw(picture: Picture, ax: "Axes | None" = None, *, path: "str | PathLike[st
     picture
         Plot as plain data.
     ax
-        Axes; None for new ones.
+        Axes to draw on; None creates new ones.
     path
         File to write, atomically; its suffix selects the format.
 

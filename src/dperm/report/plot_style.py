@@ -23,7 +23,17 @@ COLORS = {INK: "ink", LINE: "axis", FAINT: "grid", FIRST: "first", SECOND: "seco
 
 
 def new_axes(width: float, height: float) -> "Axes":
-    """Return axes of a new figure with this size in inches; pyplot does not know the figure.
+    """Return the axes of a new figure, which is not registered with pyplot.
+
+    Parameters
+    ----------
+    width, height
+        Size of the figure in inches.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Axes of the figure.
 
     Raises
     ------
@@ -43,7 +53,20 @@ def missing_matplotlib() -> ParameterError:
 
 
 def tidy(ax: "Axes", *, axis: str = "both") -> "Axes":
-    """Remove the top and right spine and draw a faint grid behind the data."""
+    """Remove the top and right spines and draw a faint grid behind the data.
+
+    Parameters
+    ----------
+    ax
+        Axes to change.
+    axis
+        Axis of the grid: "x", "y" or "both".
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The same axes.
+    """
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(True, axis=axis, color=FAINT, linewidth=0.8)  # type: ignore[arg-type]  # "both", "x" or "y"
     ax.set_axisbelow(True)

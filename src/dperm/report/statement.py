@@ -35,9 +35,9 @@ _HEAD = ("format", "private", "headline", "gaps")
 class Statement:
     """Privacy statement of a release, field by field, as plain JSON data.
 
-    Fields that only the user can know are "not stated" until `filled` sets them; `gaps` names them. Apart from the
-    release itself, the statement does not depend on private data. It works like a mapping: ``statement["curator"]``,
-    ``dict(statement)``.
+    Fields that only the user can know are "not stated" until `filled` sets them; `gaps` names these fields. Apart from
+    the release itself, the statement does not depend on private data. A statement can be used like a mapping:
+    ``statement["curator"]``, ``dict(statement)``.
 
     Parameters
     ----------
@@ -48,6 +48,16 @@ class Statement:
     ------
     ParameterError
         If a field is missing or unknown, or a value is not JSON data.
+
+    Examples
+    --------
+    >>> from dperm import PureDP
+    >>> from dperm.mechanisms import LaplaceMechanism
+    >>> from dperm.report import statement
+    >>> release = LaplaceMechanism.calibrate(1.0, PureDP(0.5, "add_remove")).release(42)
+    >>> found = statement(release, fields={"curator": "Statistical Office"})
+    >>> found.is_private, found["curator"]
+    (True, 'Statistical Office')
     """
 
     fields: Mapping[str, object]
@@ -78,7 +88,7 @@ class Statement:
     def filled(self, fields: Mapping[str, object], *, declared: object = None) -> "Statement":
         """Return a copy with values for the fields that only the user can know.
 
-        A field that the run knows in part keeps both parts: ``{"known": ..., "stated": ...}``.
+        A field that the run knows in part stores both parts as ``{"known": ..., "stated": ...}``.
 
         Parameters
         ----------
@@ -86,6 +96,11 @@ class Statement:
             Values by field name.
         declared
             Public schema of the columns as plain data. It becomes a known part of the field ``data_domain``.
+
+        Returns
+        -------
+        Statement
+            The new statement.
 
         Raises
         ------
@@ -95,15 +110,20 @@ class Statement:
         return Statement(with_stated(with_declared(self.fields, declared), fields))
 
     def audited(self, audits: "Iterable[Mapping[str, object] | Finding]") -> "Statement":
-        """Return a copy with the results of more audits.
+        """Return a copy with the results of additional audits.
 
-        A violation turns the status into "REFUTED BY AN AUDIT". Add only audits of this release or of its plan: the
+        A violation changes the status to "REFUTED BY AN AUDIT". Add only audits of this release or of its plan; the
         statement cannot check this.
 
         Parameters
         ----------
         audits
             Findings, or mappings such as ``finding.as_dict()``.
+
+        Returns
+        -------
+        Statement
+            The new statement.
 
         Raises
         ------
@@ -121,19 +141,20 @@ class Statement:
 
     @property
     def required_gaps(self) -> tuple[str, ...]:
-        """Names of the missing required fields; the protection is not rated without them."""
+        """Names of the missing required fields, without which the protection is not rated."""
         return required_gaps(self.fields)
 
     @property
     def headline(self) -> Headline:
-        """Protection level, the success of the best attack, and the fields missing for a rating."""
+        """Protection level, success of the best attack, and fields missing for a rating."""
         return headline(self.fields)
 
     @property
     def is_private(self) -> bool:
-        """Whether a guarantee covers the release: not for seeded runs, runs without noise, and refuted claims.
+        """Whether a guarantee covers the release.
 
-        False also where transformers fitted to the private data prepared the rows.
+        False for seeded runs, for runs without noise, for refuted claims, and if transformers fitted to the private
+        data prepared the rows.
         """
         return self.fields["status"] == names.PRIVATE and not uncovered_preparation(self.fields)
 
@@ -147,18 +168,34 @@ class Statement:
         return _plain(self.fields)
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Return all fields, the headline, the gaps and the format version as JSON that satisfies `schema`."""
+        """Return all fields, the headline, the gaps and the format version as JSON that satisfies `schema`.
+
+        Parameters
+        ----------
+        indent
+            Number of spaces per level; None for one line.
+
+        Returns
+        -------
+        str
+            JSON text.
+        """
         head = dict(zip(_HEAD, (FORMAT, self.is_private, self.headline.as_dict(), self.gaps), strict=True))
         return json.dumps({**head, "fields": self.fields}, allow_nan=False, indent=indent)
 
     @classmethod
     def from_json(cls, text: str) -> "Statement":
-        """Read a statement that `to_json` wrote.
+        """Return the statement stored as JSON.
 
         Parameters
         ----------
         text
-            JSON of format 2 or 3.
+            JSON written by `to_json`, in format 2 or 3.
+
+        Returns
+        -------
+        Statement
+            The statement.
 
         Raises
         ------
@@ -195,7 +232,7 @@ class Statement:
         return dict(json.loads(files("dperm.report").joinpath(SCHEMA).read_text(encoding="utf-8")))
 
     def to_markdown(self) -> str:
-        """Return the statement as Markdown: the summary, then the 31 fields; gaps are marked."""
+        """Return the statement as Markdown: the summary, followed by the 31 fields with gaps marked."""
         return markdown(self.fields)
 
     def __str__(self) -> str:

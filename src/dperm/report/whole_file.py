@@ -16,9 +16,9 @@ _BLOCK = 2**20
 def whole_file(
     path: str | os.PathLike[str], *, overwrite: bool = True, allocated: Path | None = None
 ) -> Iterator[BinaryIO]:
-    """Open a temporary file beside ``path``, which replaces ``path`` once the block has exited cleanly.
+    """Open a temporary file that replaces ``path`` once the block has exited cleanly.
 
-    If the block raises, the temporary file is removed and ``path`` stays as it was.
+    If the block raises an error, the temporary file is removed and ``path`` is unchanged.
 
     Parameters
     ----------
@@ -27,8 +27,13 @@ def whole_file(
     overwrite
         Whether to replace an existing file.
     allocated
-        File of `allocated_file` in the same directory, used in place of a new one, so that the disk has room for the
-        content. It is kept if the block raises.
+        File of `allocated_file` in the same directory, used instead of a new temporary file, so that the disk has room
+        for the content. The file is kept if the block raises an error.
+
+    Yields
+    ------
+    BinaryIO
+        The open temporary file.
 
     Raises
     ------

@@ -65,7 +65,17 @@ LESSONS: tuple[Lesson, ...] = tuple(module.LESSON for module in _MODULES)
 
 
 def by_name(name: str) -> Lesson:
-    """Return the lesson with this name; a hyphen stands for an underscore.
+    """Return the lesson with this name. Hyphens and underscores are equivalent.
+
+    Parameters
+    ----------
+    name
+        Name of the lesson.
+
+    Returns
+    -------
+    Lesson
+        The lesson.
 
     Raises
     ------

@@ -27,16 +27,16 @@ Cell = str | float | int
 
 @dataclass(frozen=True)
 class Effort:
-    """Options of a run.
+    """Options for running a lesson.
 
     Parameters
     ----------
     seed
         Seed of simulated data and noise. All results are reproducible and NOT PRIVATE.
     quick
-        Fewer settings and repetitions, for tests: the same checks in a second or two.
+        Whether to use fewer settings and repetitions, for tests. The same checks then take a second or two.
     progress
-        Function that receives the finished share of the work, from 0 to 1.
+        Callback that receives the completed fraction of the work, from 0 to 1.
     """
 
     seed: int = 0
@@ -46,7 +46,15 @@ class Effort:
 
 @dataclass(frozen=True)
 class Check:
-    """Statement about the numbers of an outcome, and whether it holds."""
+    """Statement about the numbers of an outcome, and whether it holds.
+
+    Attributes
+    ----------
+    statement
+        The statement, as a sentence.
+    holds
+        Whether the statement holds.
+    """
 
     statement: str
     holds: bool
@@ -88,13 +96,13 @@ class Outcome:
     Attributes
     ----------
     parameters
-        Parameters of the run by name, sufficient to repeat it.
+        Parameters of the run by name, sufficient to repeat the run.
     table
         Numbers of the run.
     picture
         Plot of the numbers.
     checks
-        Statements about the numbers: orderings, slopes, comparisons.
+        Statements about the numbers, such as orderings and slopes.
     sentence
         Conclusion in a few sentences.
     """
@@ -106,7 +114,7 @@ class Outcome:
     sentence: str
 
     def as_dict(self) -> dict[str, object]:
-        """Return plain data for JSON, without the picture."""
+        """Return the outcome as plain data for JSON, without the picture."""
         return {
             "parameters": dict(self.parameters),
             **asdict(self.table),
@@ -128,11 +136,11 @@ class Lesson:
     source
         Lecturers: Bellet, Razaviyayn, Monteleoni, Wang or Musco.
     claim
-        The claim in our words and, if it is wrong, its correction.
+        The claim, paraphrased, with a correction if it is wrong.
     tags
         Theorems of docs/theory and errata that the lesson demonstrates, such as T6 and E2.
     run
-        Function from an effort to an outcome.
+        Function from an `Effort` to an `Outcome`.
     """
 
     name: str

@@ -52,7 +52,18 @@ def write(lesson: Lesson, outcome: Outcome, folder: Path) -> tuple[Path, ...]:
 
 
 def as_dict(lesson: Lesson, outcome: Outcome) -> dict[str, object]:
-    """Return a lesson and its outcome as plain data, with the curves of the plot; infinite numbers are None."""
+    """Return a lesson and its outcome as plain data, with the curves of the plot. Infinite numbers become None.
+
+    Parameters
+    ----------
+    lesson, outcome
+        Lesson, and the result of its run.
+
+    Returns
+    -------
+    dict[str, object]
+        Plain data for JSON.
+    """
     data = {**about(lesson), **outcome.as_dict(), "picture": asdict(outcome.picture)}
     return {key: _finite(value) for key, value in data.items()}
 
@@ -72,7 +83,18 @@ def _finite(value: object) -> object:
 
 
 def markdown(lesson: Lesson, outcome: Outcome) -> str:
-    """Return the Markdown page of a lesson, ending with a line break."""
+    """Return the Markdown page of a lesson, ending with a line break.
+
+    Parameters
+    ----------
+    lesson, outcome
+        Lesson, and the result of its run.
+
+    Returns
+    -------
+    str
+        Markdown text.
+    """
     return "\n".join((*_claim(lesson), *_result(lesson, outcome), *_repetition(lesson, outcome))) + "\n"
 
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sensitivities, temperatures and noise scales: the numbers that guarantees of private learning rest on.
+"""Sensitivities, temperatures and noise scales, on which the guarantees of private learning rest.
 
-One function per theorem. Each takes public constants only, states its theorem and conditions, and rounds to the safe
-side: sensitivities, noise scales and privacy costs up, temperatures down.
+One function per theorem. Each function takes only public constants, states its theorem and conditions, and rounds in
+the safe direction: sensitivities, noise scales and privacy costs are rounded up, temperatures down.
 
 ==========================================================  ==================================  ==================
 function                                                    quantity                            tag

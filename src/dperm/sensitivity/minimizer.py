@@ -59,6 +59,11 @@ def output_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     adjacency
         Neighbouring relation of the guarantee.
 
+    Returns
+    -------
+    float
+        2L/Lambda or L/Lambda.
+
     Raises
     ------
     ParameterError
@@ -67,7 +72,7 @@ def output_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     Notes
     -----
     *Guarantees.* The bound holds for every pair of neighbouring data sets. Linear losses attain the constants and
-    logistic losses approach them, so nothing smaller is valid. The intercept is regularised like every other
+    logistic losses approach them, so no smaller constant is valid. The intercept is regularised like every other
     coefficient (T54, T55), so L is the Lipschitz constant for rows with their constant column.
 
     ==================  ========================================================
@@ -95,6 +100,16 @@ def minimizer_error(spec: ProblemSpec, tolerance: float) -> float:
     tolerance
         Largest norm of the gradient at the computed point, in sum scale; 0 for an exact solver.
 
+    Returns
+    -------
+    float
+        The bound tolerance/Lambda.
+
+    Raises
+    ------
+    ParameterError
+        If Lambda is not set, or the tolerance is out of range.
+
     Notes
     -----
     *Guarantees.* The solver must certify the tolerance for every data set, as `dperm.erm.minimize.minimize` does. The
@@ -110,17 +125,28 @@ def approximate_minimizer_sensitivity(spec: ProblemSpec, tolerance: float, *, ro
         Let theta* minimise J + b'theta exactly and ||grad J(theta~) + b~|| <= tau with ||b~ - b|| <= e. Then
         ||theta~ - theta*|| <= tau'/Lambda with tau' = tau + e, and releasing theta~ plus noise is the composition of
         the exact mechanism with an additive one of sensitivity 2 tau'/Lambda.
-    Proof: b = -grad J(theta*), so theta~ is a function of the data and of theta*. Given theta*, it lies in a ball of
-    radius tau'/Lambda around it, whatever the data are. Two such points are at most 2 tau'/Lambda apart.
+    Proof: b = -grad J(theta*), so theta~ is a function of the data and of theta*. Given theta*, the point theta~ lies
+    in a ball of radius tau'/Lambda around theta*, whatever the data are. Two such points are at most 2 tau'/Lambda
+    apart.
 
     Parameters
     ----------
     spec
         Public constants of the problem, with its Lambda.
     tolerance
-        tau, certified by the solver for every data set.
+        Norm tau of the gradient, certified by the solver for every data set.
     rounding
-        e, a bound on the norm of the rounding error of b; sqrt(d) g/2 on a grid of step g.
+        Bound e on the norm of the rounding error of b; sqrt(d) g/2 on a grid with step g.
+
+    Returns
+    -------
+    float
+        The sensitivity 2 (tau + e)/Lambda.
+
+    Raises
+    ------
+    ParameterError
+        If Lambda is not set, or a number is out of range.
 
     Notes
     -----

@@ -34,8 +34,8 @@ def gamma_norm_scale(spec: ProblemSpec, adjacency: Adjacency, epsilon: float) ->
     """Return the scale s = Delta_g/epsilon of the gamma-norm term b, of density ~ e^-||b||/s, rounded up.
 
     Theorem T36a.
-        With b of this density the exact minimiser of J + b'theta has a privacy loss of at most epsilon from b, besides
-        the determinant's (`determinant_charge`).
+        With b of this density the exact minimiser of J + b'theta has a privacy loss of at most epsilon from b, in
+        addition to that of the determinant (`determinant_charge`).
 
     Parameters
     ----------
@@ -45,6 +45,11 @@ def gamma_norm_scale(spec: ProblemSpec, adjacency: Adjacency, epsilon: float) ->
         Neighbouring relation of the guarantee.
     epsilon
         Part of epsilon left for b.
+
+    Returns
+    -------
+    float
+        Scale s of b.
     """
     return quotient_up(gradient_sensitivity(spec, adjacency), epsilon)
 
@@ -53,12 +58,37 @@ def gaussian_scale(spec: ProblemSpec, noise_multiplier: float) -> float:
     """Return sigma of the Gaussian term b, the noise multiplier of T39, T40, T41 or T53a times L, rounded up.
 
     The multiplier is relative to L under both adjacencies; the theorems themselves account for a replaced record.
+
+    Parameters
+    ----------
+    spec
+        Public constants of the problem.
+    noise_multiplier
+        Noise multiplier, relative to L.
+
+    Returns
+    -------
+    float
+        Standard deviation sigma of b.
     """
     return round_up(Fraction(noise_multiplier) * Fraction(spec.lipschitz))
 
 
 def relative_curvature(spec: ProblemSpec) -> float:
-    """Return the mean of a record's Hessian eigenvalues over Lambda, rounded up; beta/Lambda for one score."""
+    """Return the mean of the eigenvalues of one record's Hessian, divided by Lambda, rounded up.
+
+    For a loss with one score, this is beta/Lambda.
+
+    Parameters
+    ----------
+    spec
+        Public constants of the problem.
+
+    Returns
+    -------
+    float
+        The relative curvature.
+    """
     return quotient_up(spec.bend, spec.strength)
 
 
@@ -68,17 +98,39 @@ def determinant_charge(spec: ProblemSpec) -> float:
     Theorem T37, for several scores T53a.
         One record changes the logarithm of the determinant by at most c = k log(1 + bend/Lambda).
 
+    Parameters
+    ----------
+    spec
+        Public constants of the problem.
+
+    Returns
+    -------
+    float
+        Privacy loss c of the determinant.
+
     Notes
     -----
-    *Guarantees.* The bound holds for smooth losses under both adjacencies. It does not apply to a loss with a kink
-    (T42): `ProblemSpec.bend` is infinite there, and so is the charge.
+    *Guarantees.* The bound holds for smooth losses under both adjacencies. The bound does not apply to a loss with a
+    kink (T42), for which `ProblemSpec.bend` and the charge are infinite.
     """
     curvature = relative_curvature(spec)
     return determinant_loss(curvature) if spec.outputs == 1 else softmax_determinant_loss(curvature, spec.outputs)
 
 
 def require_determinant_charge(spec: ProblemSpec, epsilon: float) -> float:
-    """Return `determinant_charge`, if it is below ``epsilon`` (T37, T43a, T53a).
+    """Return `determinant_charge`, after checking that it is below ``epsilon`` (T37, T43a, T53a).
+
+    Parameters
+    ----------
+    spec
+        Public constants of the problem.
+    epsilon
+        Epsilon of the guarantee.
+
+    Returns
+    -------
+    float
+        Privacy loss c of the determinant.
 
     Raises
     ------
@@ -106,7 +158,21 @@ def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency)
         For the logistic loss, not clipped, and Lambda >= w R^2/epsilon (add/remove) or 2 w R^2/epsilon (replace-one),
         noise of density ~ e^{-epsilon ||b||/Delta_g} in the objective is epsilon-DP. Let s = abs(f') for a record. Then
         f'' = s (1 - s), so the record is charged at most epsilon s for b and epsilon s (1 - s) for the determinant
-        (half of each, and half of epsilon for the other record, where one is replaced), and 2s - s^2 <= 1.
+        (half of each under replace-one, where the other record gets the other half of epsilon), and 2s - s^2 <= 1.
+
+    Parameters
+    ----------
+    spec
+        Public constants of the problem.
+    epsilon
+        Epsilon of the guarantee.
+    adjacency
+        Neighbouring relation of the guarantee.
+
+    Returns
+    -------
+    bool
+        Whether the determinant costs nothing.
 
     Notes
     -----
@@ -114,7 +180,7 @@ def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency)
     edge case             result
     ====================  ============================
     clipped loss (T44)    False
-    subclass of Logistic  False: it may have another f
+    subclass of Logistic  False: its f may differ
     Lambda at the limit   True
     ====================  ============================
     """
@@ -126,8 +192,20 @@ def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency)
 def coefficient_noise_mu(epsilon: float, delta: float) -> float:
     """Return the mu of the Gaussian noise on the coefficients, rounded down (T43).
 
-    It is the largest mu with mu^2/2 + mu t <= z, t = -Phi^-1(delta/1000), where z is one percent of epsilon. The
-    privacy loss Z ~ N(mu^2/2, mu^2) of this noise (T6) then has P(Z > z) = Phi(-(z - mu^2/2)/mu) <= delta/1000.
+    The result is the largest mu with mu^2/2 + mu t <= z, t = -Phi^-1(delta/1000), where z is one percent of epsilon.
+    The privacy loss Z ~ N(mu^2/2, mu^2) of this noise (T6) then has P(Z > z) = Phi(-(z - mu^2/2)/mu) <= delta/1000.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon of the guarantee.
+    delta
+        Delta of the guarantee.
+
+    Returns
+    -------
+    float
+        mu, rounded down.
     """
     tail = -float(ndtri(TAIL_SHARE * delta))
     room = OUTPUT_SHARE * epsilon
@@ -135,11 +213,24 @@ def coefficient_noise_mu(epsilon: float, delta: float) -> float:
 
 
 def objective_share(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return (epsilon, delta) for the exact objective perturbation; the noise on the coefficients gets the rest (T43).
+    """Return the part of (epsilon, delta) for the exact objective perturbation (T43).
 
-    Let U be the privacy loss of the exact mechanism (T40, T41) and Z that of the noise on the coefficients.
-    Composed, delta(epsilon) is at most E (1 - e^{epsilon - U - Z})_+ <= P(Z > z) + E (1 - e^{(epsilon - z) - U})_+, for
-    any z: on Z <= z the first integrand is at most the second, elsewhere it is at most 1. With z and P(Z > z) from
-    `coefficient_noise_mu`, the exact mechanism has epsilon - z and delta (1 - 1/1000). Both are rounded down.
+    Let U be the privacy loss of the exact mechanism (T40, T41) and Z that of the noise on the coefficients. Composed,
+    delta(epsilon) is at most E (1 - e^{epsilon - U - Z})_+ <= P(Z > z) + E (1 - e^{(epsilon - z) - U})_+, for any z: on
+    Z <= z the first integrand is at most the second, elsewhere it is at most 1. With z and P(Z > z) from
+    `coefficient_noise_mu`, the exact mechanism has epsilon - z and delta (1 - 1/1000). The noise on the coefficients
+    gets the rest.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon of the guarantee.
+    delta
+        Delta of the guarantee.
+
+    Returns
+    -------
+    tuple[float, float]
+        (epsilon, delta), rounded down.
     """
     return lowered(epsilon * (1 - OUTPUT_SHARE)), lowered(delta * (1 - TAIL_SHARE))

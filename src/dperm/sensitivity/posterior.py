@@ -33,13 +33,18 @@ def posterior_mu(temperature: float, lipschitz: float = 1.0, *, strength: float,
     Parameters
     ----------
     temperature
-        tau.
+        Temperature tau.
     lipschitz
-        L, the largest gradient norm of one record's loss.
+        Lipschitz constant L, the largest gradient norm of one record's loss.
     strength
-        m, the strong convexity of r; Lambda for a ridge penalty.
+        Strong convexity m of r; Lambda for a ridge penalty.
     adjacency
         Neighbouring relation of the guarantee.
+
+    Returns
+    -------
+    float
+        mu, rounded up.
 
     Raises
     ------
@@ -48,8 +53,8 @@ def posterior_mu(temperature: float, lipschitz: float = 1.0, *, strength: float,
 
     Notes
     -----
-    *Guarantees.* The theorem is about an exact sample. For an inexact one use `inexact_mu` or `sampler_delta`, with a
-    bound proved for every data set.
+    *Guarantees.* The theorem applies to an exact sample. For an inexact sample use `inexact_mu` or `sampler_delta`,
+    with a bound proved for every data set.
     """
     tau, slope = constant("temperature", temperature), constant("lipschitz", lipschitz)
     return raised(records_exchanged(adjacency) * tau * slope / math.sqrt(constant("strength", strength)), 8)
@@ -58,15 +63,25 @@ def posterior_mu(temperature: float, lipschitz: float = 1.0, *, strength: float,
 def posterior_temperature(mu: float, lipschitz: float = 1.0, *, strength: float, adjacency: Adjacency | str) -> float:
     """Return the largest tau at which one sample is mu-GDP (T50), rounded down.
 
-    It is mu sqrt(m)/(2L) under replace-one and mu sqrt(m)/L under add/remove, with the conditions of `posterior_mu`.
-    For (epsilon, delta) pass the mu of T6, ``dperm.privacy.gaussian_profile.mu_for(epsilon, delta)``.
+    The temperature is mu sqrt(m)/(2L) under replace-one and mu sqrt(m)/L under add/remove, under the conditions of
+    `posterior_mu`. For (epsilon, delta) pass the mu of T6, ``dperm.privacy.gaussian_profile.mu_for(epsilon, delta)``.
 
     Parameters
     ----------
     mu
-        Target of the guarantee.
+        Target mu of the guarantee.
     lipschitz, strength, adjacency
-        As for `posterior_mu`.
+        See `posterior_mu`.
+
+    Returns
+    -------
+    float
+        Temperature tau, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     mu, slope = constant("mu", mu), constant("lipschitz", lipschitz)
     return lowered(mu * math.sqrt(constant("strength", strength)) / (records_exchanged(adjacency) * slope), 8)
@@ -81,9 +96,14 @@ def tempered_objective_temperature(unit_temperature: float, strength: float) -> 
     Parameters
     ----------
     unit_temperature
-        t, the temperature of T50 or T51 at m = 1.
+        Temperature t of T50 or T51 at m = 1.
     strength
-        Lambda, the strong convexity of the regulariser of J.
+        Strong convexity Lambda of the regulariser of J.
+
+    Returns
+    -------
+    float
+        Temperature tau, rounded down.
     """
     return lowered(unit_temperature * unit_temperature * strength)
 
@@ -91,27 +111,32 @@ def tempered_objective_temperature(unit_temperature: float, strength: float) -> 
 def minami_temperature(
     epsilon: float, delta: float, *, strength: float, adjacency: Adjacency | str, lipschitz: float = 1.0
 ) -> float:
-    """Return the tau of Minami and others for (epsilon, delta)-DP under replace-one, rounded down.
+    """Return the temperature of Minami et al. for (epsilon, delta)-DP under replace-one, rounded down.
 
     Theorem T51 [Minami, Arai, Sato & Nakagawa 2016].
         For epsilon <= 1: tau = (eps/2L) sqrt(m/(1 + 2 ln(1/delta))).
 
-    It is smaller than the temperature of T50: for epsilon = 1, delta = 1e-5 and m = L = 1 a sample is (0.7415,
+    The temperature is smaller than that of T50: for epsilon = 1, delta = 1e-5 and m = L = 1 a sample is (0.7415,
     1e-5)-DP. Erratum E22: the source asks for Lipschitz losses only; they must be convex as well.
 
     Parameters
     ----------
     epsilon, delta
-        Target of the guarantee, epsilon <= 1 and 0 < delta < 1.
+        Target guarantee, with epsilon <= 1 and 0 < delta < 1.
     strength, adjacency, lipschitz
-        As for `posterior_mu`.
+        See `posterior_mu`.
+
+    Returns
+    -------
+    float
+        Temperature tau, rounded down.
 
     Raises
     ------
     AdjacencyError
-        Under add/remove.
+        If ``adjacency`` is add/remove.
     AssumptionError
-        For epsilon > 1. There the formula can fail: at epsilon = 10 and delta = 1e-5 linear losses exceed it.
+        If epsilon > 1, where the formula can fail. At epsilon = 10 and delta = 1e-5, linear losses exceed the bound.
     """
     _check_minami_conditions(epsilon, adjacency)
     epsilon, slope = positive_epsilon("epsilon", epsilon), constant("lipschitz", lipschitz)
@@ -125,19 +150,29 @@ def bounded_posterior_temperature(
     """Return the tau at which one sample is pure epsilon-DP for a bounded log-likelihood, rounded down.
 
     Theorem T49.
-        -B <= log p(x; theta) <= B: a sample is 4 B tau-DP under replace-one, 2 B tau-DP under add/remove.
-        If 0 <= -log p <= B, a range of B instead of 2B: 2 B tau and B tau.
+        -B <= log p(x; theta) <= B: a sample is 4 B tau-DP under replace-one, 2 B tau-DP under add/remove. If 0 <= -log
+        p <= B, the range is B instead of 2B, and the guarantees are 2 B tau and B tau.
 
     Parameters
     ----------
     bound
-        B.
+        Bound B on the log-likelihood.
     epsilon
-        Target of the guarantee.
+        Target epsilon.
     adjacency
         Neighbouring relation of the guarantee.
     nonnegative
         Whether 0 <= -log p <= B.
+
+    Returns
+    -------
+    float
+        Temperature tau, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     spread = Fraction(constant("bound", bound)) * (1 if checks.truth("nonnegative", nonnegative) else 2)
     return round_down(Fraction(positive_epsilon("epsilon", epsilon)) / (records_exchanged(adjacency) * spread))
@@ -147,14 +182,24 @@ def sampler_delta(epsilon: float, delta: float, *, zeta: float) -> float:
     """Return the delta of a sampler within total variation zeta of an (epsilon, delta)-DP target, rounded up.
 
     Theorem T52.
-        If the distance is at most zeta for every data set, delta + (1 + e^epsilon) zeta, at most 1.
+        If the distance is at most zeta for every data set, the delta is delta + (1 + e^epsilon) zeta, at most 1.
 
     Parameters
     ----------
     epsilon, delta
         Guarantee of an exact sample.
     zeta
-        Total variation distance, proved for every data set. A diagnosis of one run is not enough.
+        Total variation distance, proved for every data set. A convergence diagnostic of one run is not sufficient.
+
+    Returns
+    -------
+    float
+        delta, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
 
     Notes
     -----
@@ -172,7 +217,7 @@ def sampler_delta(epsilon: float, delta: float, *, zeta: float) -> float:
 
 
 def inexact_mu(mu: float, k: float) -> float:
-    """Return the mu of a sampler with a density within factors e^-k and e^k of a mu-GDP target's, rounded up.
+    """Return the mu of a sampler whose density is within factors e^-k and e^k of a mu-GDP target, rounded up.
 
     Theorem T52a.
         For k <= 0.01 and every data set, the sampler is (mu + 2.6 k)-GDP. The densities are the normalised ones: if an
@@ -181,9 +226,19 @@ def inexact_mu(mu: float, k: float) -> float:
     Parameters
     ----------
     mu
-        Guarantee of an exact sample, 0 or more.
+        mu of an exact sample, at least 0.
     k
         Bound on the logarithm of the density ratio, in [0, 0.01].
+
+    Returns
+    -------
+    float
+        mu of the inexact sampler.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     mu = checks.nonnegative("mu", mu)
     k = checks.between("k", k, 0.0, LARGEST_INEXACTNESS, "T52a is proved up to there.")

@@ -11,15 +11,25 @@ from dperm.privacy.rounding import round_up
 
 
 def eigenvalue_sensitivity(spec: ProblemSpec) -> float:
-    """Return the sensitivity w R^2 of the least eigenvalue of M = sum w x x', rounded up.
+    """Return the sensitivity w R^2 of the smallest eigenvalue of M = sum w x x', rounded up.
 
-    Eigenvalues grow with the matrix, by at most the norm of the added matrix (Weyl): w x x' adds between 0 and w R^2.
-    A replacement removes one record and adds another, and the two changes have opposite signs.
+    By Weyl's inequality, w x x' adds between 0 and w R^2 to each eigenvalue. A replacement removes one record and adds
+    another, and the two changes have opposite signs.
+
+    Parameters
+    ----------
+    spec
+        Public constants of the problem.
+
+    Returns
+    -------
+    float
+        The sensitivity, rounded up.
 
     Notes
     -----
-    *Guarantees.* The bound is the same under both adjacencies and holds for every data set, also the empty one. It does
-    not include rounding errors (`dperm.erm.moments.eigenvalue_error`).
+    *Guarantees.* The bound is the same under both adjacencies and holds for every data set, including the empty one.
+    The bound does not include rounding errors (`dperm.erm.moments.eigenvalue_error`).
     """
     return round_up(Fraction(spec.weight) * Fraction(spec.radius) ** 2)
 
@@ -41,6 +51,11 @@ def moments_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
         Public constants of the problem; labels are scaled to [-1, 1].
     adjacency
         Neighbouring relation of the guarantee.
+
+    Returns
+    -------
+    float
+        The sensitivity, rounded up.
 
     Notes
     -----

@@ -34,14 +34,14 @@ class Passes:
     Attributes
     ----------
     records
-        m, the public number of records.
+        Public number m of records.
     passes
-        k, the number of passes.
+        Number k of passes.
     batch
-        b, the number of records in an update.
+        Number b of records in an update.
     same_divisor
-        Whether the last, smaller batch of a pass is divided by b too. Otherwise b must divide m: a batch of r records
-        divided by r counts each of them b/r times as much.
+        Whether the last, smaller batch of a pass is divided by b too. Otherwise b must divide m, because in a batch of
+        r records divided by r, each record counts b/r times as much.
 
     Raises
     ------
@@ -96,27 +96,32 @@ def constant_step_sensitivity(
     run
         Records, passes and batch size.
     step_size
-        eta.
+        Step size eta.
     smoothness
-        beta of the objective with its regulariser.
+        Smoothness beta of the objective with its regulariser.
     adjacency
         Must be "replace_one".
     lipschitz
-        L of the data loss.
+        Lipschitz constant L of the data loss.
     strong_convexity
-        gamma of the regulariser; 0 without one.
+        Strong convexity gamma of the regulariser; 0 without one.
+
+    Returns
+    -------
+    float
+        The sensitivity, rounded up.
 
     Raises
     ------
     AdjacencyError
-        Under add/remove.
+        If ``adjacency`` is add/remove.
     AssumptionError
         If the step is too large for the theorem.
 
     Notes
     -----
     *Guarantees.* The bound holds for every fixed order of the records, so for a random one too. T33 states the second
-    bound without the factor 1 - q^k, its limit for many passes. With the factor, linear losses attain the bound.
+    bound for many passes, without the factor 1 - q^k. With this factor, linear losses attain the bound.
 
     ===================  ====================================================
     edge case            result
@@ -150,16 +155,21 @@ def decreasing_step_sensitivity(
     run
         Records, passes and batch size.
     strong_convexity
-        gamma of the regulariser, positive.
+        Strong convexity gamma of the regulariser, positive.
     adjacency
         Must be "replace_one".
     lipschitz
-        L of the data loss.
+        Lipschitz constant L of the data loss.
+
+    Returns
+    -------
+    float
+        The sensitivity, rounded up.
 
     Raises
     ------
     AdjacencyError
-        Under add/remove.
+        If ``adjacency`` is add/remove.
 
     Notes
     -----
@@ -192,24 +202,31 @@ def descent_sensitivity(
     n
         Public number of records.
     steps
-        T.
+        Number T of steps.
     step_size
-        eta.
+        Step size eta.
     smoothness
-        beta of the objective with its regulariser.
+        Smoothness beta of the objective with its regulariser.
     adjacency
         Must be "replace_one".
     lipschitz
-        L of the data loss.
+        Lipschitz constant L of the data loss.
     strong_convexity
-        mu of the regulariser; 0 without one.
+        Strong convexity mu of the regulariser; 0 without one.
+
+    Returns
+    -------
+    float
+        The sensitivity, rounded up.
 
     Raises
     ------
     AdjacencyError
-        Under add/remove.
+        If ``adjacency`` is add/remove.
     AssumptionError
         If the step is too large for the theorem.
+    ParameterError
+        If a number is out of range.
     """
     _require_replace_one(adjacency, "descent with one perturbation (T34)")
     n, steps = checks.count("n", n), checks.count("steps", steps)

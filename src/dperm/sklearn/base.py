@@ -47,10 +47,17 @@ DERIVED = ("lipschitz", "curvature", "smoothness", "scale", "strength")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLinearModel(BaseEstimator, ABC):
-    """Linear model fitted with differential privacy; subclasses choose the loss and the kind of labels.
+    """Base class of linear models fitted with differential privacy.
 
-    The fields of this class and its subclasses are the parameters of the estimators (``get_params``). The generated
-    constructor stores them unchanged; ``plan`` and ``fit`` check them.
+    Subclasses choose the loss and the kind of labels. The fields of this class and its subclasses are the parameters of
+    the estimators (``get_params``). The generated constructor stores them unchanged; ``plan`` and ``fit`` check them.
+
+    Parameters
+    ----------
+    epsilon, delta, adjacency, method, feature_norm, bounds, C, clip, fit_intercept, n
+        See `PrivateLinearRegression`.
+    ledger, invalid, fitted_transformers, random_state
+        See `PrivateLinearRegression`.
     """
 
     most_classes: ClassVar[int]
@@ -105,10 +112,10 @@ class PrivateLinearModel(BaseEstimator, ABC):
         Parameters
         ----------
         n : int, default=None
-            Number of rows of X under replace_one, where it is public. Under add_remove it is private, and ``fit``
-            plans with the ``n`` of the estimator alone: declare it there, and leave it out here.
+            Number of rows of X under replace_one, where it is public. Under add_remove the number is private, and
+            ``fit`` uses only the ``n`` of the estimator. Declare ``n`` there, and omit it here.
         dim : int, default=None
-            Number of features; not needed if ``bounds`` has a pair for each.
+            Number of features; not needed if ``bounds`` has one pair per feature.
 
         Returns
         -------
@@ -125,9 +132,9 @@ class PrivateLinearModel(BaseEstimator, ABC):
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model to private data. The fitted attributes are covered by ``guarantee_``.
 
-        ``fit`` checks and plans everything public, checks the budget, reads the data and enforces their bounds,
-        charges the budget, and then solves the problem and draws noise. Errors before the charge cost nothing.
-        Undeclared classes are found in y before the plan, because it depends on their number.
+        ``fit`` first makes the plan from public numbers and checks the budget. It then reads the data, enforces their
+        bounds, charges the budget, solves the problem and draws noise. Errors before the charge cost nothing.
+        Undeclared classes are read from y before the plan is made, because the plan depends on their number.
 
         Parameters
         ----------
@@ -141,10 +148,19 @@ class PrivateLinearModel(BaseEstimator, ABC):
         self
             Fitted estimator.
 
+        Raises
+        ------
+        ParameterError
+            If a parameter is invalid.
+        DataError
+            If the data break a rule. Nothing is charged.
+        BudgetError
+            If ``ledger`` does not cover the fit. Nothing is charged.
+
         Warns
         -----
         DpermWarning
-            If neither ``bounds`` nor ``feature_norm`` is given, so that rows are scaled down to norm 1; if a
+            If neither ``bounds`` nor ``feature_norm`` is given, so that rows are scaled down to norm 1, or if a
             regression has no ``label_range``, so that labels are clipped to [-1, 1].
         """
         goal, budget = self._goal(), parameters.budget_of(self.ledger)
@@ -182,7 +198,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
 
     @property
     def statement_(self) -> Statement:
-        """All fields of a privacy report on this fit, as data. The first access takes a moment."""
+        """All fields of a privacy report on this fit, as data."""
         check_is_fitted(self)
         return self._fitted.statement
 
@@ -196,9 +212,15 @@ class PrivateLinearModel(BaseEstimator, ABC):
         path : str or path-like
             File to write; its suffix chooses a page (.html), Markdown (.md) or JSON (.json).
         fields : mapping, default=None
-            Fields known only to you: curator, intended_use, ...; ``statement_.gaps`` names them.
+            Fields that only the user can know, such as curator and intended_use; ``statement_.gaps`` names these
+            fields.
         overwrite : bool, default=False
             Whether to replace an existing file.
+
+        Raises
+        ------
+        ParameterError
+            If ``path`` has a different suffix, or exists and ``overwrite`` is False.
         """
         check_is_fitted(self)
         write_statement(path, self.statement_, self.profile_, fields=fields, overwrite=overwrite)
@@ -206,10 +228,10 @@ class PrivateLinearModel(BaseEstimator, ABC):
     def noise_interval(self, level: float = 0.95) -> "tuple[Floats, Floats]":
         """Return intervals for the coefficients that the same fit would have without its noise.
 
-        "The same fit" has the same C and the same clip, and is solved exactly. To compare, fit with ``epsilon=inf``,
-        ``C=1 / plan_.spec.strength`` and ``clip=statement_["mechanism"]["clip_share"]``. For method="bolt_on", it is
-        the same descent without the noise. The intervals cover the noise only: neither the variation between samples
-        nor the bias of regularization and clipping.
+        The fit without noise has the same C and the same clip, and is solved exactly. To compute it, fit with
+        ``epsilon=inf``, ``C=1 / plan_.spec.strength`` and ``clip=statement_["mechanism"]["clip_share"]``. For
+        method="bolt_on", it is the same descent without the noise. The intervals account for the noise only, and not
+        for sampling variation or the bias of regularization and clipping.
 
         Parameters
         ----------
@@ -224,7 +246,8 @@ class PrivateLinearModel(BaseEstimator, ABC):
         Raises
         ------
         AssumptionError
-            If the method does not add its noise to the coefficients, so that its effect depends on the data.
+            If the method does not add its noise to the coefficients, so that the effect of the noise depends on the
+            data.
         """
         check_is_fitted(self)
         return noise_interval(self._fitted, level)
@@ -232,7 +255,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
     def to_sklearn(self) -> Any:
         """Return a fitted scikit-learn estimator with the same predictions, for ONNX, SHAP or deployment.
 
-        It carries no privacy facts. Computed from the release alone, it is covered by the same guarantee.
+        The estimator contains no privacy facts. It is computed from the release alone, so the same guarantee covers it.
         """
         check_is_fitted(self)
         plain = self._plain_estimator()
@@ -269,7 +292,17 @@ class PrivateLinearModel(BaseEstimator, ABC):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the fitted model stored by ``save``. Predicting needs neither ledger nor cryptography.
+        """Return the fitted model stored by ``save``. Predicting needs neither the ledger nor cryptography.
+
+        Parameters
+        ----------
+        path
+            File written by ``save``.
+
+        Returns
+        -------
+        estimator
+            The fitted model.
 
         Raises
         ------

@@ -53,7 +53,18 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return np.asarray(features @ self.coef_.T + self.intercept_, dtype=np.float64)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted class of each row."""
+        """Return the predicted class of each row.
+
+        Parameters
+        ----------
+        X
+            Rows to predict, of shape (n_samples, n_features).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            One class per row.
+        """
         scores = self.decision_function(X)
         places = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[places])
@@ -91,15 +102,15 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 class PrivateLogisticRegression(PrivateLinearClassifier):
     """Logistic regression with differential privacy, for two classes or more.
 
-    More than two classes are fitted together by the softmax loss, with one guarantee for all coefficients. One model
-    for each class against the rest would cost as many times epsilon.
+    More than two classes are fitted together by the softmax loss, with one guarantee for all coefficients. A
+    one-versus-rest model would cost epsilon once per class.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy-loss bound epsilon in (0, 500]; smaller is more private. ``inf`` fits without privacy.
     delta : float, default=1e-6
-        Delta of the guarantee, far below one over the number of records; 0.0 asks for a pure guarantee.
+        Delta of the guarantee, far smaller than 1 divided by the number of records; 0.0 requests a pure guarantee.
     adjacency : {"replace_one", "add_remove"} or Adjacency, default="replace_one"
         Neighbouring relation: "replace_one" (n is public) or "add_remove" (n is private).
     method : str or method object, default="auto"
@@ -109,15 +120,15 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         Public L2 norm to which longer rows are scaled down. With neither ``feature_norm`` nor ``bounds`` it is 1.0,
         and ``fit`` warns.
     bounds : (low, high), list of pairs, or mapping of names to pairs, default=None
-        Public bounds of the columns. Columns are clipped to them and scaled to [-1, 1] inside; coefficients are in
-        your units.
+        Public bounds of the columns. Columns are clipped to these bounds and scaled to [-1, 1] internally; coefficients
+        are in the original units.
     C : float, default=None
         Inverse regularization 1/Lambda in sum scale, as in scikit-learn; None lets the plan choose it. The intercept
         is regularized too.
     clip : float, default=None
-        Largest length of one record's gradient as a share of the largest possible one, in (0, 1]. None lets the plan
-        choose (1/2 for the logistic loss, 1 for hinge losses). 1.0 clips nothing: twice the noise of 1/2, and
-        calibrated probabilities. With more than two classes only "gradient" and "sgd" can clip (by default at about
+        Clipping norm of a record's gradient, as a fraction of the largest possible norm, in (0, 1]. None lets the plan
+        choose (1/2 for the logistic loss, 1 for hinge losses). 1.0 clips nothing, which gives calibrated probabilities
+        at twice the noise of 1/2. With more than two classes only "gradient" and "sgd" can clip (by default at about
         1/3).
     fit_intercept : bool, default=True
         Whether to fit an intercept.
@@ -127,10 +138,10 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         Budget to which a fit is charged. Copies of the estimator in other processes charge the same
         `dperm.ledger.Ledger`.
     invalid : {"raise", "drop"}, default="raise"
-        "drop" makes rows with NaN, infinities or undeclared labels contribute nothing, covered by the guarantee.
+        With "drop", rows with NaN, infinities or undeclared labels contribute nothing; the guarantee covers this.
     fitted_transformers : {"refuse", "not_covered"}, default="refuse"
-        Treatment of a pipeline whose transformers learn from the data, such as StandardScaler. "not_covered" fits,
-        and the statement says that the preparation is not covered.
+        Treatment of a pipeline whose transformers learn from the data, such as StandardScaler. With "not_covered", the
+        model is fitted, and the statement says that the preparation is not covered.
     random_state : int, Generator or RandomState, default=None
         Seed, which makes the fit reproducible and NOT PRIVATE.
     classes : sequence of labels, default=None
@@ -150,7 +161,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     guarantee_ : PureDP, ApproxDP or None
         Privacy guarantee with its adjacency; None for ``epsilon=inf`` and for a fit with ``random_state``.
     profile_ : PrivacyProfile or None
-        Whole curve delta(epsilon); None without a guarantee.
+        Privacy profile delta(epsilon); None without a guarantee.
     statement_ : Statement
         All fields of a privacy report, as data.
     plan_ : Plan or None
@@ -184,10 +195,11 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of the classes, one column for each.
 
-        With two classes and the default ``clip`` of 1/2 the probabilities are overconfident. Clipping mutes records on
-        the wrong side of the boundary, so coefficients come out larger: where 9 of 10 records are positive, the
-        probability is about .944. More records or a larger epsilon do not mend that; ``clip=1.0`` does, at twice the
-        noise. With more classes, probabilities are not calibrated either where gradients were clipped.
+        With two classes and the default ``clip`` of 1/2 the probabilities are overconfident. Clipping reduces the
+        influence of records on the wrong side of the boundary, so the coefficients are too large. For example, where 9
+        of 10 records are positive, the probability is about .944. More records or a larger epsilon do not correct this;
+        ``clip=1.0`` does, at twice the noise. With more classes, probabilities are not calibrated either if gradients
+        were clipped.
 
         Parameters
         ----------
@@ -206,7 +218,18 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         return np.column_stack([1 - positive, positive])
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Return the logarithms of ``predict_proba``, without underflow."""
+        """Return the logarithms of ``predict_proba``, without underflow.
+
+        Parameters
+        ----------
+        X
+            Rows to predict, of shape (n_samples, n_features).
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Log probabilities, in the order of ``classes_``.
+        """
         decision = self.decision_function(X)
         if decision.ndim > 1:
             return np.asarray(log_softmax(decision, axis=1))

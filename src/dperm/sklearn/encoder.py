@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class PublicTableEncoder(TransformerMixin, BaseEstimator):
     """Encode declared columns of a table as features in [-1, 1], for a pipeline.
 
-    Nothing is learnt from the data: the features follow from ``columns``, which is public (see
+    Nothing is learnt from the data. The features follow from ``columns``, which is public (see
     `dperm.data.PublicEncoder`). ``transform`` works without ``fit``; ``fit`` only stores the column names.
 
     Parameters
@@ -69,12 +69,26 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         return self._public().norm
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Check the declarations, and that the table has their columns, without reading an entry.
+        """Check the declarations, and that the table has the declared columns, without reading any entry.
+
+        Parameters
+        ----------
+        X
+            Data frame of pandas or polars, Arrow table, or mapping of names to columns.
+        y
+            Ignored.
+
+        Returns
+        -------
+        self
+            The encoder.
 
         Raises
         ------
         DataError
             If the table lacks a declared column.
+        ParameterError
+            If a declaration is invalid.
         """
         encoder, names = self._public(), column_names(X)
         missing = [name for name in encoder.columns if name not in names]
@@ -85,11 +99,38 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: object) -> Union[Floats, "csr_array"]:
-        """Return one row of features for each record."""
+        """Return one row of features for each record.
+
+        Parameters
+        ----------
+        X
+            Data frame of pandas or polars, Arrow table, or mapping of names to columns.
+
+        Returns
+        -------
+        ndarray or csr_array
+            Features of shape (n_samples, n_features).
+
+        Raises
+        ------
+        DataError
+            If a declared column is missing, or contains a value outside its declaration.
+        """
         return self._public().transform(X, sparse=self.sparse)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Return the feature names. ``input_features`` is ignored, because columns are declared by name."""
+        """Return the feature names.
+
+        Parameters
+        ----------
+        input_features
+            Ignored, because columns are declared by name.
+
+        Returns
+        -------
+        ndarray of str
+            Feature names.
+        """
         return np.array(self._public().feature_names, dtype=object)
 
     def _public(self) -> PublicEncoder:

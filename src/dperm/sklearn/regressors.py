@@ -30,12 +30,38 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     def predict(self, X: Any) -> Floats:
         """Return the prediction for each row, in the units of y.
 
-        It is the inner product with ``coef_`` plus ``intercept_``. Neither rows nor predictions are clipped.
+        The prediction is the inner product with ``coef_`` plus ``intercept_``. Neither rows nor predictions are
+        clipped.
+
+        Parameters
+        ----------
+        X
+            Rows to predict, of shape (n_samples, n_features).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            One prediction per row.
         """
         return np.asarray(self._features(X) @ self.coef_ + self.intercept_, dtype=np.float64)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2 of the predictions. **Not covered by the guarantee** where X and y are private."""
+        """Return R^2 of the predictions. If X and y are private, the score is **not covered by the guarantee**.
+
+        Parameters
+        ----------
+        X
+            Rows to predict, of shape (n_samples, n_features).
+        y
+            True labels, of shape (n_samples,).
+        sample_weight
+            Weights of the rows, or None.
+
+        Returns
+        -------
+        float
+            R^2 of the predictions.
+        """
         return float(super().score(X, inputs.numbers_of(y), sample_weight))
 
     def __sklearn_tags__(self) -> Any:
@@ -62,15 +88,15 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 class PrivateLinearRegression(PrivateLinearRegressor):
     """Linear regression by least squares, with clipped gradients and differential privacy.
 
-    The squared loss has no bound on its gradients, so they are clipped (T44). Beyond a certain residual the loss grows
-    linearly, as the Huber loss does.
+    The gradients of the squared loss are unbounded, so they are clipped (T44). Beyond a certain residual the loss grows
+    linearly, like the Huber loss.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy-loss bound epsilon in (0, 500]; smaller is more private. ``inf`` fits without privacy.
     delta : float, default=1e-6
-        Delta of the guarantee, far below one over the number of records; 0.0 asks for a pure guarantee.
+        Delta of the guarantee, far smaller than 1 divided by the number of records; 0.0 requests a pure guarantee.
     adjacency : {"replace_one", "add_remove"} or Adjacency, default="replace_one"
         Neighbouring relation: "replace_one" (n is public) or "add_remove" (n is private).
     method : str or method object, default="auto"
@@ -80,8 +106,8 @@ class PrivateLinearRegression(PrivateLinearRegressor):
         Public L2 norm to which longer rows are scaled down. With neither ``feature_norm`` nor ``bounds`` it is 1.0,
         and ``fit`` warns.
     bounds : (low, high), list of pairs, or mapping of names to pairs, default=None
-        Public bounds of the columns. Columns are clipped to them and scaled to [-1, 1] inside; coefficients are in
-        your units.
+        Public bounds of the columns. Columns are clipped to these bounds and scaled to [-1, 1] internally; coefficients
+        are in the original units.
     C : float, default=None
         Inverse regularization 1/Lambda in sum scale, for labels and columns scaled as above; None lets the plan choose
         it. The intercept is regularized too, towards the middle of ``label_range``.
@@ -98,16 +124,16 @@ class PrivateLinearRegression(PrivateLinearRegressor):
         Budget to which a fit is charged. Copies of the estimator in other processes charge the same
         `dperm.ledger.Ledger`.
     invalid : {"raise", "drop"}, default="raise"
-        "drop" makes rows with NaN, infinities or labels that are no numbers contribute nothing, covered by the
-        guarantee.
+        With "drop", rows with NaN, infinities or labels that are not numbers contribute nothing; the guarantee covers
+        this.
     fitted_transformers : {"refuse", "not_covered"}, default="refuse"
-        Treatment of a pipeline whose transformers learn from the data, such as StandardScaler. "not_covered" fits,
-        and the statement says that the preparation is not covered.
+        Treatment of a pipeline whose transformers learn from the data, such as StandardScaler. With "not_covered", the
+        model is fitted, and the statement says that the preparation is not covered.
     random_state : int, Generator or RandomState, default=None
         Seed, which makes the fit reproducible and NOT PRIVATE.
     label_range : (low, high), default=None
-        Public range of y: labels are clipped to it, and scaled to [-1, 1] inside. Do not take it from the data. A
-        narrower range needs less noise. None is (-1, 1), with a warning at every fit.
+        Public range of y. Labels are clipped to this range and scaled to [-1, 1] internally. Do not compute the range
+        from the data. A narrower range needs less noise. None means (-1, 1), with a warning at every fit.
 
     Attributes
     ----------
@@ -118,7 +144,7 @@ class PrivateLinearRegression(PrivateLinearRegressor):
     guarantee_ : PureDP, ApproxDP or None
         Privacy guarantee with its adjacency; None for ``epsilon=inf`` and for a fit with ``random_state``.
     profile_ : PrivacyProfile or None
-        Whole curve delta(epsilon); None without a guarantee.
+        Privacy profile delta(epsilon); None without a guarantee.
     statement_ : Statement
         All fields of a privacy report, as data.
     plan_ : Plan or None
@@ -165,10 +191,10 @@ class PrivateHuberRegressor(PrivateLinearRegressor):
     Parameters
     ----------
     kappa : float, default=None
-        Residual at which the loss becomes linear, in the units of y. It bounds the influence of a record, so noise is
-        proportional to it. None means a quarter of the width of ``label_range``.
+        Residual at which the loss becomes linear, in the units of y. This residual bounds the influence of a record, so
+        the noise is proportional to ``kappa``. None means a quarter of the width of ``label_range``.
     clip : float, default=None
-        Largest length of one record's gradient as a share of the largest possible one, in (0, 1]; None and 1.0 clip
+        Clipping norm of a record's gradient, as a fraction of the largest possible norm, in (0, 1]; None and 1.0 clip
         nothing.
     epsilon, delta, adjacency, method, feature_norm, bounds, C, fit_intercept
         See `PrivateLinearRegression`.
@@ -204,8 +230,8 @@ class PrivateHuberRegressor(PrivateLinearRegressor):
 class PrivateQuantileRegressor(PrivateLinearRegressor):
     """Linear regression of a quantile by the pinball loss, with differential privacy.
 
-    The loss has a kink: methods for smooth losses refuse it, and so does ``epsilon=inf``. "auto" uses gradient
-    perturbation, which requires delta > 0 and a public n.
+    The loss has a kink, so methods for smooth losses and ``epsilon=inf`` refuse it. "auto" uses gradient perturbation,
+    which requires delta > 0 and a public n.
 
     Parameters
     ----------

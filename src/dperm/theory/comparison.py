@@ -57,9 +57,10 @@ class MethodBound:
     regularization
         Lambda in sum scale (C0.2); None for gradient perturbation.
     steps
-        T of gradient perturbation, often far more than anybody takes; None for the others.
+        Number T of steps of gradient perturbation, often more than is practical; None for other methods.
     says_nothing
-        Whether theta = 0 has as small an excess without data (`LearningProblem.zero_excess`).
+        Whether the bound is no better than the excess of theta = 0, which needs no data
+        (`LearningProblem.zero_excess`).
     tags
         Tags of the theorems.
     """
@@ -183,7 +184,7 @@ class SmallestSample:
     n
         Smallest number of records.
     best
-        Bound, at n records, for the method that needs the fewest.
+        Bound at n records of the method that needs the fewest records.
     each
         Name and number of every method that reaches the target with at most 2^53 records, fewest first.
     """
@@ -214,9 +215,14 @@ def compare_methods(
     n
         Number of records.
     epsilon, delta, adjacency
-        Guarantee; delta = 0 for a pure one.
+        Guarantee; delta = 0 for pure DP.
     risk
         "population" or "empirical".
+
+    Returns
+    -------
+    tuple of MethodBound
+        Bounds of the methods, smallest first.
 
     Examples
     --------
@@ -240,9 +246,27 @@ def best_method(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> MethodBound:
-    """Return the method with the smallest bound for n records, the first of ``compare_methods``.
+    """Return the method with the smallest bound for n records (T57, T48a, T56a, T48).
 
-    The theorems are T57, T48a, T56a and T48; the arguments are those of ``compare_methods``.
+    Parameters
+    ----------
+    problem
+        Constants of the problem.
+    n
+        Number of records.
+    epsilon
+        Epsilon of the guarantee.
+    adjacency
+        Neighbouring relation of the guarantee.
+    delta
+        Delta of the guarantee; 0 for pure DP.
+    risk
+        "population" or "empirical".
+
+    Returns
+    -------
+    MethodBound
+        Bound of the best method.
     """
     return compare_methods(problem, n, epsilon=epsilon, adjacency=adjacency, delta=delta, risk=risk)[0]
 
@@ -256,7 +280,7 @@ def smallest_sample(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> SmallestSample:
-    """Return the least n at which some method's bound is at most ``excess``, with the method (T57, T48a, T56a, T48).
+    """Return the smallest n at which the bound of some method is at most ``excess`` (T57, T48a, T56a, T48).
 
     Parameters
     ----------
@@ -265,12 +289,17 @@ def smallest_sample(
     excess
         Target of the expected excess risk per record.
     epsilon, delta, adjacency, risk
-        As for `compare_methods`.
+        See `compare_methods`.
+
+    Returns
+    -------
+    SmallestSample
+        Number of records, with the method and its bound.
 
     Raises
     ------
     ParameterError
-        If no method reaches it with 2^53 records.
+        If no method reaches the target with 2^53 records.
 
     Examples
     --------

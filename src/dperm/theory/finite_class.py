@@ -20,17 +20,17 @@ BETA = "It is the largest probability of failure of the bound."
 
 @dataclass(frozen=True)
 class FiniteClassRisk:
-    """Bound on the excess population risk of the chosen hypothesis, with its terms (T59).
+    """Bound on the excess population risk of the selected hypothesis, with its terms (T59).
 
     Attributes
     ----------
     bound
         The bound, at most 1, rounded up.
     deviation
-        Distance of empirical and true risks: sqrt(ln(4H/beta)/(2n)) for any hypothesis, ln(2H/beta)/n in the realizable
-        case.
+        Distance between empirical and true risks: sqrt(ln(4H/beta)/(2n)) for any hypothesis, ln(2H/beta)/n in the
+        realizable case.
     selection
-        Empirical risk of the choice above the smallest: ln(2H/beta)/(n r), r the rate.
+        Empirical risk of the selected hypothesis above the smallest one: ln(2H/beta)/(n r), where r is the rate.
     """
 
     bound: float
@@ -41,10 +41,33 @@ class FiniteClassRisk:
 def finite_class_empirical_gap(
     hypotheses: int, n: int, *, epsilon: float, beta: float, adjacency: Adjacency | str
 ) -> float:
-    """Return the empirical risk of the choice above the smallest, exceeded with probability at most beta.
+    """Return a bound on the empirical risk of the selected hypothesis above the smallest one (T59).
 
-    T59, by T8: 2 ln(H/beta)/(n eps) under replace-one, half as much under add/remove. For a threshold on a grid, with H
-    = G rules and errors as losses, it is T61: 2 (ln G + ln(1/beta))/(n eps), without the 2 under add/remove.
+    By T8 the bound is 2 ln(H/beta)/(n eps) under replace-one, and half as much under add/remove. For a threshold on a
+    grid, with H = G rules and errors as losses, T61 gives the same bound, 2 (ln G + ln(1/beta))/(n eps).
+
+    Parameters
+    ----------
+    hypotheses
+        Number H of hypotheses.
+    n
+        Number of records.
+    epsilon
+        Epsilon of the guarantee.
+    beta
+        Probability that the bound fails.
+    adjacency
+        Neighbouring relation of the guarantee.
+
+    Returns
+    -------
+    float
+        The bound, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     rate, logarithm = _rate(epsilon, adjacency), _log_ratio(hypotheses, beta)
     return raised(logarithm / (checks.count("n", n) * rate), 16)
@@ -53,14 +76,14 @@ def finite_class_empirical_gap(
 def finite_class_excess_risk(
     hypotheses: int, n: int, *, epsilon: float, beta: float, adjacency: Adjacency | str, realizable: bool = False
 ) -> FiniteClassRisk:
-    """Return the risk of the choice above the best of the class, exceeded with probability at most beta.
+    """Return a bound on the risk of the selected hypothesis above the best of the class.
 
     Theorem T59, replace-one (under add/remove the last term is halved).
         2 sqrt(ln(4H/beta)/(2n)) + 2 ln(2H/beta)/(n eps).
         Realizable, that is, some hypothesis has risk 0: D + G + sqrt(D (D + 2G)) <= 2 (D + G), with D = ln(2H/beta)/n
         and G = 2 ln(2H/beta)/(n eps).
 
-    T59 has the order of the realizable case only; the constants are derived on the page. Erratum E25: the source's
+    For the realizable case, T59 states only the order; the theory page derives the constants. Erratum E25: the source's
     table omits constants, and the factor 2.
 
     Parameters
@@ -72,9 +95,19 @@ def finite_class_excess_risk(
     epsilon, adjacency
         Guarantee of the exponential mechanism.
     beta
-        Largest probability of failure of the bound.
+        Probability that the bound fails.
     realizable
-        Whether some hypothesis has risk 0, for certain.
+        Whether some hypothesis is known to have risk 0.
+
+    Returns
+    -------
+    FiniteClassRisk
+        The bound with its terms.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     n, beta = checks.count("n", n), checks.positive_delta("beta", beta, BETA)
     selection = finite_class_empirical_gap(hypotheses, n, epsilon=epsilon, beta=beta / 2, adjacency=adjacency)
@@ -96,7 +129,33 @@ def finite_class_sample_size(
     adjacency: Adjacency | str,
     realizable: bool = False,
 ) -> int:
-    """Return the smallest n at which the bound of T59 is at most ``excess``; the bound falls with n."""
+    """Return the smallest n at which the bound of T59 is at most ``excess``.
+
+    Parameters
+    ----------
+    hypotheses
+        Number H of hypotheses.
+    excess
+        Target of the excess risk per record.
+    epsilon
+        Epsilon of the guarantee.
+    beta
+        Probability that the bound fails.
+    adjacency
+        Neighbouring relation of the guarantee.
+    realizable
+        Whether some hypothesis is known to have risk 0.
+
+    Returns
+    -------
+    int
+        Number of records.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
+    """
 
     def reached(n: int) -> bool:
         risk = finite_class_excess_risk(
@@ -125,27 +184,32 @@ def packing_sample_size(sets: int, epsilon: float, *, adjacency: Adjacency | str
 
     Theorem T60.
         D_1, ..., D_K have n records each and disjoint sets of correct answers. An algorithm that is correct on each
-        with probability s has n >= ln(s (K - 1)/(1 - s))/eps under replace-one, where any two are at most n
-        replacements apart: 1 - s >= P(A(D_1) wrong) >= (K - 1) e^(-n eps) s. Under add/remove they are up to 2n steps
-        apart, and the bound is halved.
+        with probability s has n >= ln(s (K - 1)/(1 - s))/eps under replace-one, where any two of the data sets are at
+        most n replacements apart: 1 - s >= P(A(D_1) wrong) >= (K - 1) e^(-n eps) s. Under add/remove the data sets are
+        up to 2n steps apart, and the bound is halved.
 
-    Erratum E20: the source has K for K - 1, and A(D_i) where A(D_1) belongs.
+    Erratum E20: the source has K instead of K - 1, and A(D_i) instead of A(D_1).
 
     Parameters
     ----------
     sets
-        K, at least 2.
+        Number K of data sets, at least 2.
     epsilon
         Epsilon of the pure guarantee. T60 does not cover (epsilon, delta).
     adjacency
         Neighbouring relation of the guarantee.
     success
-        s, the probability of a correct answer.
+        Probability s of a correct answer.
 
     Returns
     -------
     float
         Lower bound on n, rounded down; 0.0 where the theorem gives no bound.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     sets, success = checks.count("sets", sets, least=2), checks.positive_delta("success", success)
     steps = 1 if Adjacency.of(adjacency) is Adjacency.REPLACE_ONE else 2

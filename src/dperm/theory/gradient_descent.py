@@ -38,13 +38,23 @@ def last_iterate_bound(steps: int, *, diameter: float, gradient_norm: float, ste
     Parameters
     ----------
     steps
-        T.
+        Number T of steps.
     diameter
-        D.
+        Diameter D of the set.
     gradient_norm
-        G.
+        Bound G on the root mean square of the gradient norm.
     step_scale
-        c; None takes the best, D/G, and the bound is 2 D G (2 + ln T)/sqrt(T).
+        Constant c of the step sizes. None uses the best value D/G, for which the bound is 2 D G (2 + ln T)/sqrt(T).
+
+    Returns
+    -------
+    float
+        The bound, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     steps, width = checks.count("steps", steps), constant("diameter", diameter)
     size = constant("gradient_norm", gradient_norm)
@@ -70,9 +80,38 @@ def dpgd_excess_risk(
         deviation sigma = 2 L sqrt(T)/(n mu(eps, delta)) on the gradient (T45), eta_t = c/sqrt(t):
         E F(w_T) - min F <= 2 D (2 + ln T) sqrt(L^2/T + 4 d L^2/(n mu)^2).
 
-    It is T47 with G^2 = L^2 + d sigma^2, and never more than L D, which holds for every point of the set. Under
+    The bound is T47 with G^2 = L^2 + d sigma^2, and is capped at L D, which holds for every point of the set. Under
     add_remove the sensitivity of a step is L/n, n is the declared divisor, and the bound is for data of at most n
     records.
+
+    Parameters
+    ----------
+    n
+        Number of records.
+    dim
+        Number d of coefficients.
+    epsilon
+        Epsilon of the guarantee.
+    delta
+        Delta of the guarantee, positive.
+    adjacency
+        Neighbouring relation of the guarantee.
+    lipschitz
+        Lipschitz constant L of one record's loss.
+    diameter
+        Diameter D of the set of coefficients.
+    steps
+        Number T of steps; None for the number with the smallest bound.
+
+    Returns
+    -------
+    DescentRisk
+        Bound on the expected excess risk, with its terms.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
 
     Examples
     --------
@@ -116,9 +155,27 @@ def gradient_empirical_risk(
     adjacency: Adjacency | str,
     steps: int | None = None,
 ) -> DescentRisk:
-    """Return the expected excess empirical risk of DP gradient descent: T48 with D = 2 R0.
+    """Return the expected excess empirical risk of DP gradient descent, by T48 with D = 2 R0.
 
-    ``steps`` is T; None takes the number with the smallest bound.
+    Parameters
+    ----------
+    problem
+        Constants of the problem.
+    n
+        Number of records.
+    epsilon
+        Epsilon of the guarantee.
+    delta
+        Delta of the guarantee, positive.
+    adjacency
+        Neighbouring relation of the guarantee.
+    steps
+        Number T of steps; None for the number with the smallest bound.
+
+    Returns
+    -------
+    DescentRisk
+        Bound on the expected excess risk, with its terms.
     """
     problem = checked_problem(problem)
     half = dpgd_excess_risk(
@@ -147,9 +204,27 @@ def gradient_excess_risk(
 
     Theorem T48a.
         Losses f(x'theta, y), convex and Lipschitz in the score with constant L/R, ||x|| <= R; projection on the ball of
-        radius R0 around 0. The bound is the one of T48 with D = 2 R0, plus 2 L R0/sqrt(n); never more than 2 L R0.
+        radius R0 around 0. The bound is that of T48 with D = 2 R0, plus 2 L R0/sqrt(n); never more than 2 L R0.
 
-    ``steps`` is T; None takes the number with the smallest bound.
+    Parameters
+    ----------
+    problem
+        Constants of the problem.
+    n
+        Number of records.
+    epsilon
+        Epsilon of the guarantee.
+    delta
+        Delta of the guarantee, positive.
+    adjacency
+        Neighbouring relation of the guarantee.
+    steps
+        Number T of steps; None for the number with the smallest bound.
+
+    Returns
+    -------
+    DescentRisk
+        Bound on the expected excess risk, with its terms.
 
     Examples
     --------

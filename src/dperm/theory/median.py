@@ -15,13 +15,13 @@ from dperm.theory.results import constant
 
 @dataclass(frozen=True)
 class MedianAtom:
-    """Probabilities for objective perturbation of the median (T42), to the nearest double; they bound nothing.
+    """Probabilities for objective perturbation of the median (T42), rounded to the nearest double; they are not bounds.
 
     Attributes
     ----------
     probability
-        Probability that the release is exactly the record. A neighbour without such a record has 0, so delta is at
-        least this at every epsilon.
+        Probability that the release is exactly the record. For a neighbour without such a record the probability is 0,
+        so delta is at least ``probability`` at every epsilon.
     unbounded
         Probability that the perturbed objective has no minimum; 0 with any regularisation.
     """
@@ -40,13 +40,23 @@ def median_atom(points: Sequence[float], place: float, *, sigma: float, regulari
     Parameters
     ----------
     points
-        Records x_i, public here: this is for teaching.
+        Records x_i. They are public here, since the function is for teaching.
     place
         Location of the atom.
     sigma
         Standard deviation of the noise.
     regularization
         Lambda; 0 for none.
+
+    Returns
+    -------
+    MedianAtom
+        Probability of the atom, and probability of an unbounded objective.
+
+    Raises
+    ------
+    ParameterError
+        If there are no records, or a number is out of range.
     """
     ordered = sorted(checks.real("points", point) for point in points)
     if not ordered:

@@ -130,7 +130,26 @@ def output_noise_cost(noise_norm: float, *, n: int, regularization: float, smoot
         F = (1/n) sum l_i + (lambda/2) ||theta||^2 with c-smooth losses, theta its minimiser, eta any vector:
             F(theta + eta) - F(theta) <= ((c + lambda)/2) ||eta||^2.
 
-    ``regularization`` is Lambda, in sum scale; ``noise_norm`` is ||eta||.
+    Parameters
+    ----------
+    noise_norm
+        Norm ||eta|| of the noise.
+    n
+        Number of records.
+    regularization
+        Lambda, in sum scale.
+    smoothness
+        Smoothness constant of one record's loss.
+
+    Returns
+    -------
+    float
+        The bound, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     length, n = checks.between("noise_norm", noise_norm, 0.0, 1e60), checks.count("n", n)
     strength = constant("regularization", regularization) / n
@@ -144,10 +163,27 @@ def objective_noise_cost(noise_norm: float, *, n: int, regularization: float) ->
         theta_b minimises F(theta) + b'theta/n, F lambda-strongly convex:
             F(theta_b) - F(theta) <= ||b||^2/(2 lambda n^2) = ||b||^2/(2 Lambda n).
 
-    Attained by linear losses. Erratum E32: with ||b|| <= (2/eps') d log(d/p) this is 2 d^2 log^2(d/p)/(lambda n^2
-    eps'^2); the printed lemma has 8 for 2, and eps for the smaller eps' of T36a.
+    Linear losses attain the bound. Erratum E32: with ||b|| <= (2/eps') d log(d/p) this is 2 d^2 log^2(d/p)/(lambda n^2
+    eps'^2); the printed lemma has 8 instead of 2, and eps instead of the smaller eps' of T36a.
 
-    ``regularization`` is Lambda, in sum scale; ``noise_norm`` is ||b||, where b'theta is added to the sum.
+    Parameters
+    ----------
+    noise_norm
+        Norm ||b|| of the noise, where b'theta is added to the sum of the losses.
+    n
+        Number of records.
+    regularization
+        Lambda, in sum scale.
+
+    Returns
+    -------
+    float
+        The bound, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     length, n = checks.between("noise_norm", noise_norm, 0.0, 1e60), checks.count("n", n)
     return raised(length * length / (2 * n * constant("regularization", regularization)), 64)
@@ -158,8 +194,27 @@ def gaussian_norm_bound(dim: int, sigma: float, *, failure: float) -> float:
 
     Statement T58: sigma (sqrt(d) + sqrt(2 ln(1/p))), because the norm is 1-Lipschitz with mean at most sigma sqrt(d).
 
-    Errata E18, E23: Bellet has d log(d/p) here, which belongs to gamma-norm noise; where the square of this is needed,
-    Wang has sigma sqrt(d) sqrt(2 log(1/p)).
+    Errata E18, E23: Bellet states d log(d/p), which applies to gamma-norm noise. Where the square of the bound is
+    needed, Wang states sigma sqrt(d) sqrt(2 log(1/p)).
+
+    Parameters
+    ----------
+    dim
+        Number d of coefficients.
+    sigma
+        Standard deviation of the noise in each coordinate.
+    failure
+        Probability p of failure.
+
+    Returns
+    -------
+    float
+        The bound, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     dim, sigma = checks.count("dim", dim), constant("sigma", sigma)
     share = checks.positive_delta("failure", failure)

@@ -18,6 +18,29 @@ def gradient_risk_order(
     """Return the order of the excess empirical risk of DP gradient descent: L D sqrt(d)/(eps n), at most L D.
 
     T48; no (eps, delta)-DP algorithm does better up to logarithms [Bassily, Smith & Thakurta 2014].
+
+    Parameters
+    ----------
+    n
+        Number of records.
+    dim
+        Number d of coefficients.
+    epsilon
+        Epsilon of the guarantee.
+    lipschitz
+        Lipschitz constant L of one record's loss.
+    diameter
+        Diameter D of the set of coefficients.
+
+    Returns
+    -------
+    OrderOnly
+        Value and formula of the order, which is not a bound.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     most = constant("lipschitz", lipschitz) * constant("diameter", diameter)
     return OrderOnly(min(most, most * _ratio(n, dim, epsilon)), "L D sqrt(d)/(eps n)")
@@ -37,6 +60,31 @@ def output_risk_order(
     T48: L D (sqrt(d)/(eps n))^(1/2) for losses that are Lipschitz only. With beta-smooth losses the noise costs beta
     ||eta||^2/2 instead of L ||eta||, and the best Lambda gives D^(4/3) beta^(1/3) L^(2/3) (...)^(2/3), which is L D
     (...)^(2/3) for beta = L/D.
+
+    Parameters
+    ----------
+    n
+        Number of records.
+    dim
+        Number d of coefficients.
+    epsilon
+        Epsilon of the guarantee.
+    lipschitz
+        Lipschitz constant L of one record's loss.
+    diameter
+        Diameter D of the set of coefficients.
+    smoothness
+        Smoothness constant beta of the loss.
+
+    Returns
+    -------
+    OrderOnly
+        Value and formula of the order, which is not a bound.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     slope, width = constant("lipschitz", lipschitz), constant("diameter", diameter)
     ratio = _ratio(n, dim, epsilon)
@@ -59,10 +107,32 @@ def objective_risk_order(
     objectives, without smoothness. The loss must be smooth, and Lambda at least of the order beta/eps, hence the second
     part.
 
+    Parameters
+    ----------
+    n
+        Number of records.
+    dim
+        Number d of coefficients.
+    epsilon
+        Epsilon of the guarantee.
+    smoothness
+        Smoothness constant beta of the loss.
+    lipschitz
+        Lipschitz constant L of one record's loss.
+    diameter
+        Diameter D of the set of coefficients.
+
+    Returns
+    -------
+    OrderOnly
+        Value and formula of the order, which is not a bound.
+
     Raises
     ------
     AssumptionError
         If the smoothness constant is infinite, that is, the loss is not smooth (T42).
+    ParameterError
+        If an argument is out of range.
     """
     if smoothness == math.inf:
         raise AssumptionError(
@@ -80,19 +150,62 @@ def objective_risk_order(
 
 
 def objective_sample_order(excess: float, dim: int, *, epsilon: float, reference_norm: float = 1.0) -> OrderOnly:
-    """Return the order of the records needed by objective perturbation: max(R0^2/g^2, R0 d/(eps g)).
+    """Return the order of the number of records for objective perturbation, max(R0^2/g^2, R0 d/(eps g)).
 
-    T58: Monteleoni's Theorem 4 for logistic loss, L = 1, excess population risk g, R0 = ||w_0||; its C is unpublished.
-    ``objective_sample_size_closed_form`` has constants.
+    T58: Monteleoni's Theorem 4 for logistic loss, L = 1, excess population risk g, R0 = ||w_0||; its constant C is
+    unpublished. ``objective_sample_size_closed_form`` gives constants.
+
+    Parameters
+    ----------
+    excess
+        Target excess risk g.
+    dim
+        Number d of coefficients.
+    epsilon
+        Epsilon of the guarantee.
+    reference_norm
+        Norm R0 of the reference coefficients.
+
+    Returns
+    -------
+    OrderOnly
+        Value and formula of the order, which is not a bound.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     plain, noise, _ = _sample_terms(excess, dim, epsilon, reference_norm)
     return OrderOnly(max(plain, noise), "max(R0^2/g^2, R0 d/(eps g))")
 
 
 def output_sample_order(excess: float, dim: int, *, epsilon: float, reference_norm: float = 1.0) -> OrderOnly:
-    """Return the order of the records needed by output perturbation: max(R0^2/g^2, R0 d/(eps g), R0^2 d/(eps g^(3/2))).
+    """Return the order of the number of records for output perturbation (T58).
 
-    T58: Monteleoni's Theorem 5, in the setting of ``objective_sample_order``. ``output_sample_size`` has constants.
+    The order is max(R0^2/g^2, R0 d/(eps g), R0^2 d/(eps g^(3/2))), by Theorem 5 of Monteleoni, in the setting of
+    ``objective_sample_order``. ``output_sample_size`` gives constants.
+
+    Parameters
+    ----------
+    excess
+        Target excess risk g.
+    dim
+        Number d of coefficients.
+    epsilon
+        Epsilon of the guarantee.
+    reference_norm
+        Norm R0 of the reference coefficients.
+
+    Returns
+    -------
+    OrderOnly
+        Value and formula of the order, which is not a bound.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     value = max(_sample_terms(excess, dim, epsilon, reference_norm))
     return OrderOnly(value, "max(R0^2/g^2, R0 d/(eps g), R0^2 d/(eps g^(3/2)))")
@@ -101,13 +214,38 @@ def output_sample_order(excess: float, dim: int, *, epsilon: float, reference_no
 def gaussian_output_sample_order(
     excess: float, dim: int, *, epsilon: float, delta: float, failure: float, reference_norm: float = 1.0
 ) -> OrderOnly:
-    """Return the order of the records needed by output perturbation with Gaussian noise, with probability 1 - 2p.
+    """Return the order of the number of records for output perturbation with Gaussian noise, with probability 1 - 2p.
 
     T58: Bellet's theorem, max(R0^2 log(1/p)/g^2, q R0/(eps g), q R0^2/(eps g^(3/2))) with q = (sqrt(d) + sqrt(2
     log(1/p))) sqrt(log(1/delta)), for a loss whose f' and f'' are at most 1 in size.
 
-    Erratum E18: Bellet prints d log(d/p) for sqrt(d) + sqrt(2 log(1/p)). This factor belongs to gamma-norm noise; the
-    algorithm in question adds Gaussian noise.
+    Erratum E18: Bellet prints d log(d/p) instead of sqrt(d) + sqrt(2 log(1/p)). This factor applies to gamma-norm
+    noise, whereas the algorithm adds Gaussian noise.
+
+    Parameters
+    ----------
+    excess
+        Target excess risk g.
+    dim
+        Number d of coefficients.
+    epsilon
+        Epsilon of the guarantee.
+    delta
+        Delta of the guarantee, positive.
+    failure
+        Probability p of failure.
+    reference_norm
+        Norm R0 of the reference coefficients.
+
+    Returns
+    -------
+    OrderOnly
+        Value and formula of the order, which is not a bound.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     plain, noise, squared = _sample_terms(excess, 1, epsilon, reference_norm)
     log_failure = -math.log(checks.positive_delta("failure", failure))

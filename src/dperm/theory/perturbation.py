@@ -161,7 +161,25 @@ def output_empirical_risk(
         E R_n(theta_priv) - R_n(theta_0) <= (lambda/4) R0^2 + (c/2) E ||eta||^2,
         E ||eta||^2 as in ``output_excess_risk``.
 
-    ``regularization`` is Lambda; None takes the one with the smallest bound.
+    Parameters
+    ----------
+    problem
+        Constants of the problem.
+    n
+        Number of records.
+    epsilon
+        Epsilon of the guarantee.
+    adjacency
+        Neighbouring relation of the guarantee.
+    delta
+        Delta of the guarantee; 0 for pure DP.
+    regularization
+        Lambda, in sum scale; None for the value with the smallest bound.
+
+    Returns
+    -------
+    ExcessRisk
+        Bound on the expected excess risk, with its terms.
 
     Examples
     --------
@@ -185,8 +203,30 @@ def objective_empirical_risk(
     """Return the expected excess empirical risk of objective perturbation on n records, for a linear model.
 
     Theorem T56a (lambda = Lambda/n).
-        E R_n(theta_priv) - R_n(theta_0) <= (lambda/4) R0^2 + E ||b||^2/(4 lambda n^2),
-        E ||b||^2 as in ``objective_excess_risk``, which has the same arguments.
+        E R_n(theta_priv) - R_n(theta_0) <= (lambda/4) R0^2 + E ||b||^2/(4 lambda n^2), E ||b||^2 as in
+        ``objective_excess_risk``.
+
+    Parameters
+    ----------
+    problem
+        Constants of the problem.
+    n
+        Number of records.
+    epsilon
+        Epsilon of the guarantee.
+    adjacency
+        Neighbouring relation of the guarantee.
+    delta
+        Delta of the guarantee; 0 for pure DP.
+    regularization
+        Lambda, in sum scale; None for the value with the smallest bound.
+    unclipped_logistic
+        Whether the loss is the unclipped logistic loss (T36b).
+
+    Returns
+    -------
+    ExcessRisk
+        Bound on the expected excess risk, with its terms.
 
     Raises
     ------
@@ -226,9 +266,14 @@ def output_excess_risk(
     n
         Number of records.
     epsilon, delta, adjacency
-        Guarantee; delta = 0 for a pure one.
+        Guarantee; delta = 0 for pure DP.
     regularization
-        Lambda; None takes the one with the smallest bound.
+        Lambda, in sum scale; None for the value with the smallest bound.
+
+    Returns
+    -------
+    ExcessRisk
+        Bound on the expected excess risk, with its terms.
 
     Examples
     --------
@@ -262,9 +307,14 @@ def objective_excess_risk(
     Parameters
     ----------
     problem, n, epsilon, delta, adjacency, regularization
-        As for ``output_excess_risk``.
+        See ``output_excess_risk``.
     unclipped_logistic
         Whether the loss is the unclipped logistic one; with delta = 0, eps' = eps where T36b allows.
+
+    Returns
+    -------
+    ExcessRisk
+        Bound on the expected excess risk, with its terms.
 
     Raises
     ------

@@ -11,7 +11,22 @@ from dperm.theory.results import constant
 def posterior_inflation(temperature: float) -> float:
     """Return the asymptotic variance of one tempered sample relative to that of the best estimate: 1 + 1/tau (T49).
 
-    The mean of the tempered posterior varies like the estimate. A sample around that mean adds 1/tau times this
-    variance. The result is rounded up.
+    The mean of the tempered posterior has the variance of the best estimate. A sample around this mean adds 1/tau times
+    this variance.
+
+    Parameters
+    ----------
+    temperature
+        Temperature tau of the posterior, positive.
+
+    Returns
+    -------
+    float
+        Relative variance, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     return round_up(1 + 1 / Fraction(constant("temperature", temperature)))

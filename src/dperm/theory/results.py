@@ -25,16 +25,15 @@ class LearningProblem:
     Attributes
     ----------
     dim
-        d, the number of coefficients, the intercept included (T54).
+        Number d of coefficients, including the intercept (T54).
     lipschitz
-        L, the largest gradient norm of one record's loss (C0.3).
+        Lipschitz constant L, the largest gradient norm of one record's loss (C0.3).
     smoothness
-        c, the largest eigenvalue of one record's Hessian: R^2/4 for logistic loss.
+        Smoothness c, the largest eigenvalue of one record's Hessian: R^2/4 for logistic loss.
     reference_norm
-        R0, the norm of the reference theta_0. Bounds are relative to its risk.
+        Norm R0 of the reference theta_0. Bounds are relative to the risk of theta_0.
     logistic
-        Whether the loss is known to be logistic, on rows of norm L: then the excess of theta = 0 is known to be
-        smaller.
+        Whether the loss is known to be logistic, on rows of norm at most L. The excess of theta = 0 is then smaller.
     """
 
     dim: int
@@ -51,10 +50,11 @@ class LearningProblem:
 
     @property
     def zero_excess(self) -> float:
-        """Largest excess risk of theta = 0, which needs no data. A bound at or above it says nothing.
+        """Largest excess risk of theta = 0, which needs no data, rounded up.
 
-        It is L R0; for logistic loss, which is ln 2 at margin 0 and at least ln(1 + e^(-L R0)) at the reference, ln 2 -
-        ln(1 + e^(-L R0)) = ln(1 + tanh(L R0/2)). Rounded up.
+        A bound at or above this value is uninformative. In general the value is L R0. The logistic loss is ln 2 at
+        margin 0 and at least ln(1 + e^(-L R0)) at the reference, so the value is ln 2 - ln(1 + e^(-L R0)) = ln(1 +
+        tanh(L R0/2)).
         """
         reach = self.lipschitz * self.reference_norm
         return raised(math.log1p(math.tanh(reach / 2)) if self.logistic else reach, 16)
@@ -64,7 +64,7 @@ class LearningProblem:
 class ExcessRisk:
     """Bound on an expected excess risk per record, with its terms.
 
-    Over the population (T57), or on the records themselves (T56a).
+    The risk is that of the population (T57), or the empirical risk (T56a).
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class ExcessRisk:
     bias
         Cost of the regulariser: (lambda/2) R0^2 (T57), (lambda/4) R0^2 (T56a).
     stability
-        2 L^2/(lambda n), the cost of a finite sample (T57); 0 on the records themselves.
+        Cost of a finite sample, 2 L^2/(lambda n) (T57); 0 for the empirical risk.
     noise
         Cost of privacy.
     """
@@ -96,11 +96,11 @@ class DescentRisk:
     bound
         The bound, rounded up, at most L D.
     steps
-        T, the number of steps of the bound.
+        Number T of steps.
     sigma
         Standard deviation of the noise on the mean gradient of each step, rounded up.
     sampling
-        2 L R0/sqrt(n), the cost of a finite sample (T48a); 0 for the empirical risk.
+        Cost of a finite sample, 2 L R0/sqrt(n) (T48a); 0 for the empirical risk.
     """
 
     bound: float
@@ -111,12 +111,12 @@ class DescentRisk:
 
 @dataclass(frozen=True)
 class OrderOnly:
-    """An O(.) statement with its unpublished constant set to 1 and its logarithms dropped: a scale, not a bound.
+    """Value of an O(.) expression with its constant set to 1 and its logarithms dropped. The value is not a bound.
 
     Attributes
     ----------
     value
-        Expression inside the O(.), rounded to nearest.
+        Value of the expression inside the O(.), rounded to the nearest double.
     statement
         The expression as text.
     """

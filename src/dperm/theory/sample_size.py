@@ -56,6 +56,26 @@ def output_sample_size(
 
     The bound is T57, or T56a for ``risk="empirical"``.
 
+    Parameters
+    ----------
+    problem
+        Constants of the problem.
+    excess
+        Target of the excess risk per record.
+    epsilon
+        Epsilon of the guarantee.
+    adjacency
+        Neighbouring relation of the guarantee.
+    delta
+        Delta of the guarantee; 0 for pure DP.
+    risk
+        "population" or "empirical".
+
+    Returns
+    -------
+    int
+        Number of records.
+
     Raises
     ------
     ParameterError
@@ -78,7 +98,29 @@ def objective_sample_size(
 ) -> int:
     """Return the smallest n at which the bound for objective perturbation, at its best Lambda, is at most ``excess``.
 
-    The bound is T57, or T56a for ``risk="empirical"``. The other arguments are those of ``objective_excess_risk``.
+    The bound is T57, or T56a for ``risk="empirical"``.
+
+    Parameters
+    ----------
+    problem
+        Constants of the problem.
+    excess
+        Target of the excess risk per record.
+    epsilon
+        Epsilon of the guarantee.
+    adjacency
+        Neighbouring relation of the guarantee.
+    delta
+        Delta of the guarantee; 0 for pure DP.
+    unclipped_logistic
+        Whether the loss is the unclipped logistic loss (T36b).
+    risk
+        "population" or "empirical".
+
+    Returns
+    -------
+    int
+        Number of records.
 
     Raises
     ------
@@ -110,6 +152,26 @@ def gradient_sample_size(
 
     The bound is T48a, or T48 for ``risk="empirical"``.
 
+    Parameters
+    ----------
+    problem
+        Constants of the problem.
+    excess
+        Target of the excess risk per record.
+    epsilon
+        Epsilon of the guarantee.
+    delta
+        Delta of the guarantee, positive.
+    adjacency
+        Neighbouring relation of the guarantee.
+    risk
+        "population" or "empirical".
+
+    Returns
+    -------
+    int
+        Number of records.
+
     Raises
     ------
     ParameterError
@@ -133,17 +195,23 @@ def objective_sample_size_closed_form(
 
     Theorem T57. At the best lambda the bound is R0 sqrt(4 L^2/n + E||b||^2/n^2), at most ``excess`` = g if
         n >= max(8 L^2 R0^2/g^2, R0 sqrt(2 d (d + 1)) k L/(eps' g)),  k = 2 under replace_one, 1 under add_remove.
-    It is Monteleoni's Theorem 4 (T58) with a constant, in expectation. The Lambda = n lambda >= 2 L sqrt(n)/R0 of this
-    bound must leave eps' for the noise: n >= (R0 Lambda'/(2 L))^2 as well, Lambda' = c/(e^(eps - eps') - 1).
+    This is Monteleoni's Theorem 4 (T58) with an explicit constant, in expectation. The Lambda = n lambda >= 2 L
+    sqrt(n)/R0 of this bound must leave eps' for the noise: n >= (R0 Lambda'/(2 L))^2 as well, Lambda' = c/(e^(eps -
+    eps') - 1).
 
     Parameters
     ----------
     problem, excess, epsilon, adjacency
-        As in ``objective_sample_size``.
+        See ``objective_sample_size``.
     noise_epsilon
-        eps'; None takes 0.85 eps.
+        Part eps' of epsilon for the noise; None uses 0.85 eps.
     unclipped_logistic
-        Lambda' = k R^2/eps and eps' = eps (T36b).
+        Whether the loss is the unclipped logistic loss; then Lambda' = k R^2/eps and eps' = eps (T36b).
+
+    Returns
+    -------
+    int
+        Number of records, rounded up.
     """
     target, goal, problem = constant("excess", excess), Goal.of(epsilon, 0.0, adjacency), checked_problem(problem)
     check_unclipped_logistic(goal, unclipped_logistic)

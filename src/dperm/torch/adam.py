@@ -22,19 +22,20 @@ FLOOR = "It is the least corrected second moment, as a share of the noise's vari
 
 
 class AdamBC(Optimizer):
-    """Adam that divides by sqrt(max(v - Phi, floor Phi)) + eps: v the mean of squares, Phi the variance of the noise.
+    """Adam with bias correction for the noise: the divisor is sqrt(max(v - Phi, floor Phi)) + eps.
 
-    Without noise it is ``torch.optim.Adam``. A private training run sets Phi before every step, as ``noise_variance``
-    of each group of parameters; until then it is 0.
+    Here v is the running mean of the squared gradients and Phi is the variance of the noise. Without noise, the
+    optimizer is ``torch.optim.Adam``. A private training run sets Phi before every step, as ``noise_variance`` of each
+    parameter group; the initial value is 0.
 
     Parameters
     ----------
     params
-        ``model.parameters()``, or groups of them.
+        ``model.parameters()``, or parameter groups.
     lr
         Step size.
     betas
-        Weights of the past in the running means of gradients and of their squares, in [0, 1).
+        Decay rates of the running means of gradients and of their squares, in [0, 1).
     eps
         Constant added to the divisor.
     floor
@@ -71,7 +72,18 @@ class AdamBC(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """Take one step along the gradients of the parameters, and return the loss of ``closure`` if there is one."""
+        """Take one optimizer step with the current gradients.
+
+        Parameters
+        ----------
+        closure
+            Function that re-evaluates the model and returns the loss, or None.
+
+        Returns
+        -------
+        float or None
+            Loss returned by ``closure``; None without one.
+        """
         loss = None
         if closure is not None:
             with torch.enable_grad():

@@ -59,15 +59,16 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     epsilon, delta, adjacency
         Privacy-loss bounds of a fit; "replace_one" (n is public) or "add_remove" (n is private, and declared).
     classes
-        Public labels, two or more. None uses the labels found in y (at most 100), and treats them as public.
+        Public labels, two or more. None uses the labels found in y (at most 100) and treats them as public.
     n
         Under add_remove, a public number of records; it is never compared with the data.
     batch_size, epochs, clip_norm, clipping, optimizer, learning_rate, grade, physical_batch_size
-        As for `dperm.torch.fit`; ``optimizer`` is a function from parameters to an optimizer, or None.
+        See `dperm.torch.fit`; ``optimizer`` is a function from parameters to an optimizer, or None.
     ledger
         Budget to charge for a fit.
     invalid
-        "raise", or "drop": rows with NaN, infinities or other labels contribute nothing, covered by the guarantee.
+        "raise", or "drop". With "drop", rows with NaN, infinities or undeclared labels contribute nothing; the
+        guarantee covers this.
     fitted_transformers
         Rule for pipelines with a transformer that learns from the data, such as StandardScaler: "refuse", or
         "not_covered", which fits and marks the preparation as not covered in the statement.
@@ -76,15 +77,24 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     Attributes
     ----------
-    module_ : the trained module, in evaluation mode
-    classes_ : ndarray of the classes, sorted
-    guarantee_ : guarantee with its adjacency; None for a fit with random_state
-    profile_ : the whole curve delta(epsilon); None without a guarantee
-    plan_ : plan of the fit
-    release_ : the module with guarantee, profile, event and record
-    record_ : record of the fit, as plain data
-    statement_ : every field of a report, as data
-    n_features_in_, feature_names_in_ : as in scikit-learn
+    module_
+        Trained module, in evaluation mode.
+    classes_
+        Classes, sorted.
+    guarantee_
+        Guarantee with its adjacency; None for a fit with ``random_state``.
+    profile_
+        Privacy profile delta(epsilon); None without a guarantee.
+    plan_
+        Plan of the fit.
+    release_
+        Module with its guarantee, profile, event and record.
+    record_
+        Record of the fit.
+    statement_
+        All fields of a privacy report, as data.
+    n_features_in_, feature_names_in_
+        See scikit-learn.
 
     Examples
     --------
@@ -147,8 +157,13 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Parameters
         ----------
         n
-            Number of rows of X under replace_one, where it is public. Under add_remove it is private, and ``fit`` uses
-            only the ``n`` of the estimator: declare it there, and leave it out here.
+            Number of rows of X under replace_one, where it is public. Under add_remove the number is private, and
+            ``fit`` uses only the ``n`` of the estimator. Declare ``n`` there, and omit it here.
+
+        Returns
+        -------
+        DPSGDPlan
+            The plan.
         """
         return self._plan_for(planned_rows(Adjacency.of(self.adjacency), self.n, n))
 
@@ -160,9 +175,19 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Parameters
         ----------
         X
-            A row of numbers for each record: array, or table of pandas, polars or Arrow.
+            One row of numbers for each record, as an array or a table of pandas, polars or Arrow.
         y
-            A label for each record.
+            One label for each record.
+
+        Returns
+        -------
+        self
+            Fitted classifier.
+
+        Raises
+        ------
+        DataError
+            If the data break a rule. Nothing is charged.
         """
         drop, seed = invalid_rows(self.invalid) == "drop", self._seed()
         steps = checked_steps(self.fitted_transformers)
@@ -182,7 +207,18 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self._keep(release, classes, seen, steps)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the class probabilities of each row, in the order of ``classes_``."""
+        """Return the class probabilities of each row, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X
+            Rows to predict, as an array or a table.
+
+        Returns
+        -------
+        ndarray
+            Probabilities of shape (n_samples, n_classes).
+        """
         check_is_fitted(self)
         features = features_of(X, finite=True, public=True)
         validate_data(self, X, reset=False, skip_check_array=True)
@@ -191,7 +227,18 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             return np.asarray(softmax(torch.cat(parts).double(), dim=1).numpy())
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class of each row."""
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X
+            Rows to predict, as an array or a table.
+
+        Returns
+        -------
+        ndarray
+            One class per row.
+        """
         places = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[places])
 
@@ -204,10 +251,22 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def write_statement(
         self, path: str | os.PathLike[str], *, fields: Mapping[str, object] | None = None, overwrite: bool = False
     ) -> None:
-        """Write the statement as a page (.html), as Markdown (.md) or as JSON (.json), by the suffix of ``path``.
+        """Write the privacy statement to a file.
 
-        ``fields`` are facts outside the software: curator, intended_use, ...; ``statement_.gaps`` names them. An
-        existing file is kept, unless ``overwrite``.
+        Parameters
+        ----------
+        path
+            File to write; its suffix chooses a page (.html), Markdown (.md) or JSON (.json).
+        fields
+            Fields that only the user can know, such as curator and intended_use; ``statement_.gaps`` names these
+            fields.
+        overwrite
+            Whether to replace an existing file.
+
+        Raises
+        ------
+        ParameterError
+            If ``path`` has a different suffix, or exists and ``overwrite`` is False.
         """
         check_is_fitted(self)
         write_statement(path, self.release_, fields=fields, overwrite=overwrite)

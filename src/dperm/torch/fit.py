@@ -77,39 +77,44 @@ def fit(
     dataset
         Pairs (input, target): a map-style data set, or a tuple of two tensors. Not a loader.
     loss
-        Function of (outputs, targets) with one loss for each example. The losses of torch, functions and modules, are
+        Function of (outputs, targets) that returns one loss for each example. Loss functions and modules of torch are
         called without their reduction over the batch.
     epsilon, delta, adjacency
         Privacy-loss bounds and adjacency relation of the whole training run.
     n
-        Public number of records, perhaps rough. Under add_remove the true number is private, and n must be declared.
-        Under replace_one it is the number of records of the data set.
+        Public number of records, which may be approximate. Under add_remove the true number is private, and ``n`` must
+        be declared. Under replace_one the default is the size of the data set.
     batch_size, epochs
-        Expected size of a sample, and expected number of draws of each record. Missing values follow from public
-        constants (`dperm.methods.sampling`): 1000 steps, at a rate at which subsampling costs little accuracy.
+        Expected size of a sample, and expected number of draws of each record. Defaults follow from public constants
+        (`dperm.methods.sampling`): 1000 steps, at a sampling rate that costs little accuracy.
     clip_norm, clipping, grade, physical_batch_size
-        As for `DPSGD`.
+        See `DPSGD`.
     optimizer
-        Optimizer over ``model.parameters()``, or a function from parameters to one, such as ``torch.optim.AdamW``.
-        None: Adam, because its steps do not depend on the scale of gradients, and so not on clipping norm and noise.
+        Optimizer over ``model.parameters()``, or a function from parameters to one, such as ``torch.optim.AdamW``. None
+        uses Adam, whose steps do not depend on the scale of the gradients.
     learning_rate
-        Learning rate of an optimizer made here. None: the optimizer's default, and 3e-3 for Adam.
+        Learning rate of an optimizer created by this function. None uses the optimizer's default, or 3e-3 for Adam.
     ledger
         Budget to charge.
     progress
-        Whether a progress bar shows the steps; None: only on a terminal.
+        Whether to show a progress bar; None shows one only on a terminal.
     show_loss
-        Whether to print mean losses from time to time. They come from the data without noise, and are **not covered**
-        by the guarantee: only for people with access to the data.
+        Whether to print mean losses from time to time. The losses are computed from the data without noise, and are
+        **not covered** by the guarantee. They are meant only for people with access to the data.
     example_inputs, collate_fn, num_workers, request_id, bits
-        As for `DPSGDPlan.attach`.
+        See `DPSGDPlan.attach`.
+
+    Returns
+    -------
+    Release[nn.Module]
+        The trained model with its guarantee, profile, event and record.
 
     Raises
     ------
     ParameterError
         If an argument is out of range.
     AssumptionError
-        If model or loss mix examples, or no amount of noise meets the goal.
+        If the model or the loss mixes examples, or if no amount of noise meets the goal.
     DataError
         If the training run fails on the data. The message shows no private value.
 

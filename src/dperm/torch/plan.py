@@ -50,13 +50,13 @@ class DPSGD:
     clip_norm
         Clipping norm C of an example's gradient; longer gradients are scaled down to it.
     batch_size, rate
-        Expected size of a sample, or the probability of a record to be in a sample; give one of them.
+        Expected size of a sample, or sampling probability of each record; give one of them.
     epochs, steps
         Expected number of draws of each record, or number of samples; give one of them.
     clipping
-        "flat" bounds the norm of the whole gradient. "per_layer" bounds that of every layer, at C over the root of the
-        number of layers. "normalized" scales every gradient to norm about C, so C only scales the learning rate. A
-        `QuantileClipping` adapts C to a quantile of the norms, with privacy.
+        "flat" bounds the norm of the whole gradient. "per_layer" bounds the norm of each layer by C divided by the
+        square root of the number of layers. "normalized" scales every gradient to a norm of about C, so C only scales
+        the learning rate. A `QuantileClipping` adapts C privately to a quantile of the norms.
     grade
         "exact", or "fast" for noise and sums in the model's own precision, with the guarantee of ideal arithmetic.
     physical_batch_size
@@ -96,7 +96,7 @@ class DPSGD:
 
     @property
     def samples(self) -> SamplingRequest:
-        """Requested sizes and numbers of samples."""
+        """Requested sample sizes and numbers of samples."""
         return SamplingRequest(self.batch_size, self.rate, self.epochs, self.steps)
 
     def plan(
@@ -109,20 +109,25 @@ class DPSGD:
         Parameters
         ----------
         n
-            Number of records. Under replace_one it is that of the data set. Under add_remove the true number is
-            private: declare a public one, perhaps rough. It determines rate and steps, and is never compared with the
-            data.
+            Number of records. Under replace_one this is the size of the data set. Under add_remove the true number is
+            private; declare a public, possibly approximate number. The declared number determines the rate and the
+            steps, and is never compared with the data.
         epsilon, delta
             Privacy-loss bounds for all steps together, delta > 0.
         adjacency
             Adjacency relation, "add_remove" or "replace_one".
 
+        Returns
+        -------
+        DPSGDPlan
+            The plan.
+
         Raises
         ------
         ParameterError
-            If an argument is out of range, such as epsilon or delta of 0, infinity or NaN.
+            If an argument is out of range.
         AssumptionError
-            If no noise is enough.
+            If no amount of noise meets the goal.
         """
         goal = ApproxDP(epsilon, checks.positive("delta", delta, "DP-SGD has no pure guarantee."), adjacency)
         count = checks.count("n", n, N)
@@ -141,9 +146,9 @@ class DPSGDPlan:
     method
         Parameters of the method.
     goal
-        Guarantee of the whole run, also if it is stopped before its last step.
+        Guarantee of the whole run, even if the run stops before its last step.
     n, rate, steps
-        Public number of records, probability of each in a sample, number of samples.
+        Public number of records, sampling probability of each record, and number of steps.
     noise
         Noise of each step, in units of the clipping norm.
     """
@@ -187,7 +192,7 @@ class DPSGDPlan:
 
     @property
     def most_records(self) -> int:
-        """Public limit on the number of records (of groups), for the bound on rounding errors."""
+        """Public limit on the number of records (or groups), for the bound on rounding errors."""
         return row_limit(self.n)
 
     @property
@@ -282,40 +287,45 @@ class DPSGDPlan:
     ) -> PrivateTraining:
         """Return a training run of ``model`` on ``dataset``, for use in a ``with`` block.
 
-        Nothing is charged here. The block checks the budget, model and data when it is entered, and the first step
-        charges the whole plan.
+        Nothing is charged here. Entering the block checks the budget, the model and the data. The first step charges
+        the whole plan.
 
         Parameters
         ----------
         model
-            Any module. It is not wrapped, and its hooks are removed at the end of the block.
+            Any module. The model is not wrapped, and its hooks are removed at the end of the block.
         optimizer
             Any optimizer of ``torch.optim`` over the trained parameters of the model, except those with a required
             closure (LBFGS) or sparse gradients (SparseAdam).
         dataset
             A map-style data set, or a tuple of tensors. **Not** a loader: dperm draws the batches.
         ledger
-            Budget to charge: checked when the block is entered, charged in the first step.
+            Budget to charge. It is checked when the block is entered, and charged in the first step.
         group
             A key for each record, for plans with ``records_per_group``.
         example_inputs
-            A tuple of the model's arguments; only shapes and types are used. None: the first element of a batch.
+            Tuple of the model's arguments; only shapes and types are used. None uses the first element of a batch.
         public_inputs
-            Whether ``example_inputs`` are public or invented examples with usable values: for models that do not run on
-            synthetic values. **Never** for private examples.
+            Whether ``example_inputs`` are public or invented examples whose values may be used, for models that do not
+            run on synthetic values. **Never** set this for private examples.
         collate_fn, num_workers
-            As for ``torch.utils.data.DataLoader``.
+            See ``torch.utils.data.DataLoader``.
         progress
-            Whether a progress bar shows the steps; None: only on a terminal.
+            Whether to show a progress bar; None shows one only on a terminal.
         request_id
             Identifier of the charge; the same identifier is charged once.
         resume
             Path of the checkpoint to resume from, written by `PrivateTraining.save`.
         rehearsal
-            Whether to rehearse the loop: trial batches test whether one record acts on the losses or gradients of
+            Whether to rehearse the loop. Trial batches test whether one record affects the losses or gradients of
             others. Switch it off only if the loop draws random numbers from a library other than torch.
         bits
             Source of randomness; ``NotPrivateBits(seed)`` makes the run reproducible and NOT PRIVATE.
+
+        Returns
+        -------
+        PrivateTraining
+            Training run, to be used as a context manager.
 
         Raises
         ------
@@ -337,7 +347,18 @@ class DPSGDPlan:
         return PrivateTraining(plan, model, optimizer, dataset, budget=ledger, options=options, bits=bits)
 
     def so_far(self, draws: int) -> str:
-        """Describe the privacy loss as if only ``draws`` steps had been planned; this is not a guarantee."""
+        """Describe the privacy loss as if only ``draws`` steps had been planned; this is not a guarantee.
+
+        Parameters
+        ----------
+        draws
+            Number of steps.
+
+        Returns
+        -------
+        str
+            Description of the privacy loss.
+        """
         spent = account(self.noise.event_of(draws), self.adjacency).epsilon(self.goal.delta) if draws else 0.0
         return (
             f"epsilon so far {spent:.4g} at delta={self.goal.delta:g}, after {draws} of {self.steps} steps. NOT a "
@@ -345,5 +366,16 @@ class DPSGDPlan:
         )
 
     def with_public(self, facts: dict[str, object]) -> ReleaseFacts:
-        """Return the facts with additional public facts about the model."""
+        """Return the facts with additional public facts about the model.
+
+        Parameters
+        ----------
+        facts
+            Public facts about the model.
+
+        Returns
+        -------
+        ReleaseFacts
+            Facts for the record.
+        """
         return replace(self.facts, public={**self.facts.public, **facts})

@@ -21,7 +21,7 @@ ANGLE = "Its sine is the share of the count in the sensitivity."
 
 @dataclass(frozen=True)
 class QuantileClipping:
-    """Clipping at an adaptive norm, a quantile of the gradient norms estimated with privacy (T46a).
+    """Clipping at an adaptive norm, a privately estimated quantile of the gradient norms (T46a).
 
     Parameters
     ----------
@@ -30,7 +30,14 @@ class QuantileClipping:
     learning_rate
         Learning rate of the logarithm of the clipping norm, in [0, 10].
     angle
-        Angle f in radians: the gradient keeps cos(f) of the sensitivity, the count gets sin(f).
+        Angle f in radians that divides the sensitivity: the gradient gets the share cos(f), and the count gets sin(f).
+
+    Examples
+    --------
+    >>> from dperm.torch import DPSGD, QuantileClipping
+    >>> method = DPSGD(batch_size=256, epochs=2, clipping=QuantileClipping(quantile=0.5))
+    >>> method.plan(n=60_000, epsilon=3.0, delta=1e-5).quantile.quantile
+    0.5
     """
 
     quantile: float = 0.5
@@ -69,6 +76,11 @@ class QuantileClipping:
             Released sum of sin(f) b.
         expected
             Expected number of examples in the sample.
+
+        Returns
+        -------
+        float
+            The next clipping norm.
 
         Notes
         -----

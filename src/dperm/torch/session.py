@@ -73,12 +73,12 @@ class FailOnError:
 
 
 class PrivateTraining:
-    """Training with a plan: ``for batch in private: private.step(losses)``, in a ``with`` block.
+    """Training run of a plan, for use in a ``with`` block: ``for batch in private: private.step(losses)``.
 
     *Guarantees.* The released model satisfies the plan's guarantee if each loss depends on its own record alone, and
-    nothing else computed from batches enters the training run. Model, loss and loop are tested for this before the
-    charge. The budget is charged once, in the first step, after its losses are checked and before noise is drawn.
-    Failures after the charge are not refunded.
+    nothing else computed from batches enters the training run. The model, the loss and the loop are tested for this
+    before the charge. The budget is charged once, in the first step, after its losses are checked and before noise is
+    drawn. Failures after the charge are not refunded.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class PrivateTraining:
     model
         Model in training; it is not wrapped.
     steps_taken
-        Number of steps so far. It is for information; the guarantee is that of all planned steps.
+        Number of steps so far. The number is for information only; the guarantee is that of all planned steps.
     """
 
     def __init__(
@@ -251,12 +251,17 @@ class PrivateTraining:
     def compiled(self, loss: Callable[..., Tensor]) -> "CompiledTraining":
         """Return a function ``step(x, y)`` in place of ``private.step(loss(model(x), y))``, compiled on its first call.
 
-        It is faster for small models, needs a C++ compiler, and requires a plan of grade "fast".
+        The compiled step is faster for small models. It needs a C++ compiler and a plan of grade "fast".
 
         Parameters
         ----------
         loss
             Function from the model's output and the other parts of a batch to one loss for each example.
+
+        Returns
+        -------
+        CompiledTraining
+            The compiled step function.
         """
         from dperm.torch.compiled.training import CompiledTraining  # importing inductor takes a second
 
@@ -282,7 +287,7 @@ class PrivateTraining:
 
     @property
     def was_charged(self) -> bool:
-        """Whether the run was charged: in its first step, or when it was resumed."""
+        """Whether the run has been charged, either in its first step or when it was resumed."""
         return self._run is not None
 
     @property
@@ -303,19 +308,19 @@ class PrivateTraining:
         return replace(found, kernels="no native kernels: grade exact" if self._double else describe_kernels())
 
     def save(self, path: str | PathLike[str], extra: dict[str, Any] | None = None) -> None:
-        """Write a checkpoint for ``plan.attach(..., resume=path)``; between two steps only.
+        """Write a checkpoint for ``plan.attach(..., resume=path)``, between two steps.
 
         Parameters
         ----------
         path
-            Path of the checkpoint. A journal of the steps is kept beside it; resuming needs both files.
+            Path of the checkpoint. A journal of the steps is written to the same folder; resuming needs both files.
         extra
-            Plain data and tensors of your own, such as ``scheduler.state_dict()``.
+            Additional plain data and tensors, such as ``scheduler.state_dict()``.
 
         Raises
         ------
         ParameterError
-            In the middle of a sample or of a rehearsal, and if ``extra`` cannot be stored.
+            If the call is made during a sample or a rehearsal, or if ``extra`` cannot be stored.
         SupersededError
             If another run resumed from a copy of the checkpoint.
         """
@@ -335,12 +340,12 @@ class PrivateTraining:
 
     @property
     def extra(self) -> dict[str, Any]:
-        """The ``extra`` data of `save`, in a resumed run; else empty."""
+        """The ``extra`` data of `save` in a resumed run; otherwise empty."""
         self._entered()
         return self._checkpoint.extra
 
     def awaited(self) -> MicroBatch:
-        """Return the micro-batch that is pending, for implementations of steps.
+        """Return the pending micro-batch, for implementations of steps.
 
         Raises
         ------
@@ -354,9 +359,19 @@ class PrivateTraining:
         return self._loop.pending
 
     def finished(self, part: MicroBatch, draw: Draw | None = None) -> bool:
-        """Conclude ``part`` after its sums were added; after the last part of a sample, add noise and step.
+        """Conclude a micro-batch after its sums were added. After the last micro-batch of a sample, add noise and step.
 
-        Returns whether the optimizer stepped.
+        Parameters
+        ----------
+        part
+            Micro-batch to conclude.
+        draw
+            Function that draws the noise, for compiled steps; None for the default.
+
+        Returns
+        -------
+        bool
+            Whether the optimizer stepped.
         """
         if self.gradients.was_run or self.gradients.outputs:
             self.gradients.forget()
@@ -370,7 +385,18 @@ class PrivateTraining:
         return True
 
     def whole(self, part: MicroBatch) -> FailOnError:
-        """Charge before the first part of an ordinary sample; return a context manager that fails the run on error."""
+        """Charge before the first part of an ordinary sample, and guard the step against errors.
+
+        Parameters
+        ----------
+        part
+            Micro-batch of the step.
+
+        Returns
+        -------
+        FailOnError
+            Context manager that marks the run as failed if an error is raised.
+        """
         if self._run is None and not part.trial:
             with self._whole:
                 self._charge(self._opened_stack())

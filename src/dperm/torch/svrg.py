@@ -43,7 +43,7 @@ NOISE = "It is the ratio of the noise multipliers of snapshots and steps."
 
 @dataclass(frozen=True)
 class DPSVRG:
-    """Variance-reduced DP-SGD (T46): noisy gradients of all records at snapshots, noisy clipped differences in between.
+    """Variance-reduced DP-SGD (T46), with noisy full gradients at snapshots and noisy clipped differences in between.
 
     Parameters
     ----------
@@ -52,15 +52,15 @@ class DPSVRG:
     snapshot_clip_norm
         Clipping norm of an example's gradient at a snapshot.
     batch_size, rate
-        Expected size of a sample, or the probability of a record to be in a sample; give one of them.
+        Expected size of a sample, or sampling probability of each record; give one of them.
     epochs, steps
         Expected number of draws of each record, or number of samples; give one of them.
     snapshots
-        Largest number of snapshots, at equal distances.
+        Largest number of snapshots, at equal intervals.
     snapshot_noise
         Ratio of the noise multipliers of snapshots and steps. None minimises the total variance of all steps.
     grade, physical_batch_size
-        As for `DPSGD`. Gradients are summed in double precision in both grades.
+        See `DPSGD`. Gradients are summed in double precision in both grades.
 
     Examples
     --------
@@ -94,22 +94,34 @@ class DPSVRG:
 
     @property
     def samples(self) -> SamplingRequest:
-        """Requested sizes and numbers of samples."""
+        """Requested sample sizes and numbers of samples."""
         return SamplingRequest(self.batch_size, self.rate, self.epochs, self.steps)
 
     def plan(
         self, n: int, epsilon: float, delta: float, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
     ) -> "DPSVRGPlan":
-        """Return the plan whose whole run meets (epsilon, delta): rate, steps, snapshots and both noises.
+        """Return the plan whose whole run meets (epsilon, delta), with rate, steps, snapshots and both noise levels.
 
-        The arguments are those of `DPSGD.plan`.
+        Parameters
+        ----------
+        n
+            Public number of records; see `DPSGD.plan`.
+        epsilon, delta
+            Privacy-loss bounds for all steps and snapshots together, delta > 0.
+        adjacency
+            Adjacency relation, "add_remove" or "replace_one".
+
+        Returns
+        -------
+        DPSVRGPlan
+            The plan.
 
         Raises
         ------
         ParameterError
             If an argument is out of range.
         AssumptionError
-            If no noise is enough.
+            If no amount of noise meets the goal.
         """
         goal = ApproxDP(epsilon, checks.positive("delta", delta, "DP-SVRG has no pure guarantee."), adjacency)
         count = checks.count("n", n, N)
@@ -151,7 +163,7 @@ class DPSVRGPlan:
     goal
         Guarantee of the whole run.
     n, rate, steps
-        Public number of records, probability of each in a sample, number of samples.
+        Public number of records, sampling probability of each record, and number of steps.
     interval
         Number of steps from one snapshot to the next.
     noise, snapshot_noise
@@ -214,7 +226,18 @@ class DPSVRGPlan:
         )
 
     def with_public(self, facts: dict[str, object]) -> ReleaseFacts:
-        """Return the facts with additional public facts about the model."""
+        """Return the facts with additional public facts about the model.
+
+        Parameters
+        ----------
+        facts
+            Public facts about the model.
+
+        Returns
+        -------
+        ReleaseFacts
+            Facts for the record.
+        """
         return replace(self.facts, public={**self.facts.public, **facts})
 
     def describe(self) -> dict[str, object]:
@@ -267,23 +290,29 @@ class DPSVRGPlan:
     ) -> Release[nn.Module]:
         """Train ``model`` in place, and return it with its guarantee.
 
-        Check, charge, train, commit: failures after the charge are not refunded.
+        The run checks its arguments, charges the budget, trains and commits. Failures after the charge are not
+        refunded.
 
         Parameters
         ----------
         model, optimizer
-            As for `DPSGDPlan.attach`; plain SGD suits the method.
+            See `DPSGDPlan.attach`; plain SGD suits the method.
         dataset
             Pairs (input, target): a map-style data set, or a tuple of two tensors.
         loss
-            Function of (outputs, targets) with one loss for each example. It is called at two points for each batch, so
-            the loop cannot be your own.
+            Function of (outputs, targets) that returns one loss for each example. It is called at two points for each
+            batch, so custom training loops are not supported.
         ledger
             Budget to charge.
-        after_step
-            Function called with the number of steps after each step, for schedulers.
         example_inputs, collate_fn, num_workers, progress, request_id, bits
-            As for `DPSGDPlan.attach`.
+            See `DPSGDPlan.attach`.
+        after_step
+            Callback that receives the number of steps after each step, for schedulers.
+
+        Returns
+        -------
+        Release[nn.Module]
+            The trained model with its guarantee, profile, event and record.
         """
         options = Options(
             example_inputs=example_inputs,

@@ -13,12 +13,26 @@ from dperm.privacy.rounding import few_digits_down, few_digits_up, round_down, r
 
 
 def price(rule: Filter, event: Event) -> Cost:
-    """Return the cost of ``event``, with every number finite.
+    """Return the cost of ``event`` under a filter.
+
+    Parameters
+    ----------
+    rule
+        Filter of the budget.
+    event
+        Accounting event.
+
+    Returns
+    -------
+    tuple of float
+        One finite cost for each name of the filter.
 
     Raises
     ------
     AdjacencyError, ConversionError, BudgetError
-        If the event has no finite cost under the rule.
+        If the event has no finite cost under the filter.
+    ParameterError
+        If ``event`` is not an event.
     """
     if not isinstance(event, Event):
         raise ParameterError(f"event must be an event such as Gaussian(1.0) * 10, got {shown(event)}.")
@@ -29,22 +43,59 @@ def price(rule: Filter, event: Event) -> Cost:
 
 
 def total(spent: Amounts, cost: Cost) -> Amounts:
-    """Return the spent amounts plus ``cost``, as an exact sum of doubles."""
+    """Return the spent amounts plus ``cost``, as exact fractions.
+
+    Parameters
+    ----------
+    spent
+        Amounts spent so far.
+    cost
+        Cost of the event.
+
+    Returns
+    -------
+    tuple of Fraction
+        The sums.
+    """
     return tuple(old + Fraction(new) for old, new in zip(spent, cost, strict=True))
 
 
 def left(rule: Filter, spent: Amounts) -> Amounts:
-    """Return the remaining amount of each limit."""
+    """Return the remaining part of each limit.
+
+    Parameters
+    ----------
+    rule
+        Filter of the budget.
+    spent
+        Amounts spent so far.
+
+    Returns
+    -------
+    tuple of Fraction
+        One amount for each name of the filter.
+    """
     return tuple(most - used for most, used in zip(rule.capacity, spent, strict=True))
 
 
 def require(rule: Filter, spent: Amounts, cost: Cost, event: Event) -> None:
-    """Check that the limit covers the cost in addition to the spent amounts.
+    """Check that the limit covers ``cost`` in addition to the spent amounts.
+
+    Parameters
+    ----------
+    rule
+        Filter of the budget.
+    spent
+        Amounts spent so far.
+    cost
+        Cost of the event.
+    event
+        Accounting event.
 
     Raises
     ------
     BudgetError
-        With the requested cost, the remaining amount and a remedy.
+        If the limit does not cover the cost. The message states the requested cost, the remaining amount and a remedy.
     """
     for name, asked, most, used in zip(rule.names, cost, rule.capacity, spent, strict=True):
         if Fraction(asked) > most - used:

@@ -15,7 +15,7 @@ Cost = tuple[float, ...]
 
 
 class Filter(Protocol):
-    """One or several additive costs, with a limit on each sum."""
+    """Protocol of a privacy filter: one or several additive costs, with a limit on the sum of each."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -26,10 +26,32 @@ class Filter(Protocol):
         """Limit on the sum of each cost."""
 
     def cost(self, event: Event) -> Cost:
-        """Return the event's costs, rounded up; an infinite cost refuses the event."""
+        """Return the costs of an event, rounded up. An event with an infinite cost is refused.
+
+        Parameters
+        ----------
+        event
+            Accounting event.
+
+        Returns
+        -------
+        tuple of float
+            One cost for each of ``names``.
+        """
 
     def within(self, amounts: Amounts) -> AnyGuarantee:
-        """Return the weakest guarantee, in double precision, with costs of at most ``amounts``."""
+        """Return the weakest guarantee whose costs are at most ``amounts``, in double precision.
+
+        Parameters
+        ----------
+        amounts
+            Available amount of each cost.
+
+        Returns
+        -------
+        PureDP, ApproxDP, ZCDP, GDP or RDP
+            The guarantee.
+        """
 
 
 def in_brief(event: Event) -> str:

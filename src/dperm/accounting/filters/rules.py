@@ -159,10 +159,15 @@ def filter_of(limit: AnyGuarantee, blocks: int | None = None, composition: str =
     composition
         For ApproxDP with delta > 0, "basic" adds epsilons (T11) and "advanced" adds their squares (T14a).
 
+    Returns
+    -------
+    Filter
+        The filter.
+
     Raises
     ------
     ParameterError
-        If ``limit`` is of any other type, or an option does not apply to it.
+        If ``limit`` has an unsupported type, or an option does not apply to it.
     """
     if composition not in ("basic", "advanced"):
         raise ParameterError(f'composition must be "basic" or "advanced", got {shown(composition)}.')

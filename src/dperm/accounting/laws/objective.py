@@ -28,26 +28,59 @@ from dperm.privacy.rounding import ULP, raised
 
 @dataclass(frozen=True)
 class BoundingLoss:
-    """U: an atom at the edge of a side and all of the side, or (without an atom) as much of its top as has mass 1."""
+    """Random variable U that bounds the privacy loss of objective perturbation.
+
+    With an atom, U takes the losses of a Gaussian side and has a point mass at the edge of the side. Without an atom, U
+    takes only the largest losses of the side, with total mass 1.
+
+    Attributes
+    ----------
+    side
+        Distribution of the losses above the edge.
+    atom
+        Point mass at the edge; 0 for none.
+    """
 
     side: GaussianSide
     atom: float = 0.0
 
     def log_mgf_real(self, c: Array) -> Array:
-        """Return log E e^{cU} at real c."""
+        """Return the logarithm of the moment generating function, log E e^{cU}, at real c.
+
+        Parameters
+        ----------
+        c
+            Real arguments.
+
+        Returns
+        -------
+        ndarray
+            One logarithm per argument.
+        """
         if self.atom:
             return np.logaddexp(self.side.log_moment(c), c * self.side.edge + math.log(self.atom))
         return _raised_until_one(self.side, under_both=False).log_moment(c)
 
     def mirrored(self) -> "MirroredLoss":
-        """Return the symmetric law dominating every pair bounded by U in both orders."""
+        """Return the symmetric privacy loss distribution that dominates every pair bounded by U in both orders."""
         _, q = self.side.above()
         if not self.atom or self.atom < q:
             return MirroredLoss(_raised_until_one(self.side, under_both=True))
         return MirroredLoss(self.side, (self.atom - q) / (1 + math.exp(-self.side.edge)))
 
     def delta(self, epsilon: float) -> float:
-        """Return the profile of the mirrored law; its edge is computed only if epsilon is below it."""
+        """Return delta(epsilon) of the mirrored distribution.
+
+        Parameters
+        ----------
+        epsilon
+            Epsilon of the bound, at least 0.
+
+        Returns
+        -------
+        float
+            Upper bound on delta.
+        """
         here = self.side.raised(max(self.side.start_at(epsilon), self.side.start))
         p, q = here.above()
         return self.side.delta(epsilon) if epsilon >= self.side.edge and p + q < 1 else self.mirrored().delta(epsilon)

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The textbook theorems as functions, to be set beside the exact value of ``account()``.
+"""Textbook theorems as functions, for comparison with the exact values of ``account()``.
 
 =================================================================  ======================================  ========
 function                                                           theorem                                 tag
 =================================================================  ======================================  ========
-basic_composition                                                  sums                                    T11
-advanced_composition, advanced_composition_delta                   square-root law                         T12, E1
-per_step_epsilon                                                   its simplified inverse                  T12a, E12
+basic_composition                                                  basic composition                       T11
+advanced_composition, advanced_composition_delta                   advanced composition                    T12, E1
+per_step_epsilon                                                   simplified inverse of T12               T12a, E12
 optimal_composition_delta, optimal_composition_epsilon             Kairouz, Oh & Viswanath                 T13
 heterogeneous_composition_delta, heterogeneous_composition_epsilon Murtagh & Vadhan                        T14, E29
 gaussian_loss_tail, gaussian_tail_epsilon, loss_tail_bound         tail of the privacy loss, and converse  T2a, T2b
@@ -22,11 +22,11 @@ shuffled_delta_lower, shuffle_without_amplification                shuffled batc
 planar_objective_delta                                             objective perturbation, replace-one     T41
 =================================================================  ======================================  ========
 
-Rényi DP (T16, T17, T24a, T26) is in ``dperm.accounting.rdp``. Noise scales, epsilons and deltas are rounded up (a
-budget to spend and a lower bound: down); no function here sees data.
+Rényi DP (T16, T17, T24a, T26) is in ``dperm.accounting.rdp``. Noise scales, epsilons and deltas are rounded up; budgets
+to spend and lower bounds are rounded down. No function in this package reads data.
 
-There is no central-limit ("CLT-GDP") accountant, mu ~ q sqrt(T (e^{1/sigma^2} - 1)) (T19): it is a limit without an
-error bound and reports less than the truth (1.618 for 1.828 at q = .01, sigma = 1, T = 1000, delta = 1e-5).
+There is no central-limit ("CLT-GDP") accountant, mu ~ q sqrt(T (e^{1/sigma^2} - 1)) (T19). It is a limit without an
+error bound, and it underestimates epsilon: 1.618 instead of 1.828 at q = .01, sigma = 1, T = 1000 and delta = 1e-5.
 """
 
 from dperm.accounting.theorems.composition import (

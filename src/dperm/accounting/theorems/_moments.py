@@ -20,10 +20,30 @@ LARGEST_ORDER = 1_000_000
 
 
 def chords(alpha: Array, log_weights: Weights, log_rest: float) -> Array:
-    """The curve tau(alpha), rounded up, where (n-1) tau(n) = ln(1 + sum_{k=2}^n C(n,k) w_k r^{n-k}) at whole n.
+    """Return the Rényi curve of a sampled mechanism, rounded up.
 
-    Between whole orders (alpha-1) tau(alpha) is convex for every pair of distributions, and zero at 1, so the
-    straight line through upper bounds at whole orders is an upper bound.
+    At an integer n, (n-1) tau(n) = ln(1 + sum_{k=2}^n C(n,k) w_k r^{n-k}). Between integers, (alpha-1) tau(alpha) is
+    convex for every pair of distributions, and vanishes at 1. The chord through upper bounds at neighbouring integers
+    is therefore an upper bound.
+
+    Parameters
+    ----------
+    alpha
+        Orders > 1.
+    log_weights
+        Function from k >= 2 to log w_k.
+    log_rest
+        log r, the logarithm of 1 minus the rate.
+
+    Returns
+    -------
+    ndarray
+        tau at ``alpha``.
+
+    Raises
+    ------
+    ParameterError
+        If an order exceeds 1,000,000, since the sum has alpha terms.
     """
     if float(alpha.max()) > LARGEST_ORDER:
         raise ParameterError(
@@ -57,11 +77,27 @@ def _log_sums(whole: NDArray[np.int64], log_weights: Weights, log_rest: float) -
 
 
 def taylor(alpha: Array, log_weights: Weights, log_rate: float, log_rest: float) -> Array:
-    """The curve of T26, rounded up, from the binomial series cut after k = ceil(alpha); infinite at whole orders.
+    """Return the curve of T26, rounded up, from the binomial series truncated after k = ceil(alpha).
 
     (r + q y)^alpha <= sum_{k<=K} C(alpha,k) r^{alpha-k} q^k y^k for y >= 0 and K = ceil(alpha), because Lagrange's
-    remainder has the sign of C(alpha,K+1) < 0. Its value at y = 1, at most |C(alpha,K+1)| r^{alpha-K-1} q^{K+1},
-    is what the sum of the terms without their e^{...} exceeds 1 by.
+    remainder has the sign of C(alpha,K+1) < 0. At y = 1 the truncated sum exceeds 1 by at most |C(alpha,K+1)|
+    r^{alpha-K-1} q^{K+1}.
+
+    Parameters
+    ----------
+    alpha
+        Orders > 1.
+    log_weights
+        Function from k >= 2 to log w_k.
+    log_rate
+        log q, the logarithm of the rate.
+    log_rest
+        log r, the logarithm of 1 minus the rate.
+
+    Returns
+    -------
+    ndarray
+        tau at ``alpha``; infinite at integer orders.
     """
     curve = np.full(alpha.shape, np.inf)
     for place in zip(*np.nonzero(alpha != np.floor(alpha)), strict=True) if alpha.ndim else [()]:

@@ -36,17 +36,50 @@ def down(value: float) -> float:
 
 
 def quotient(numerator: float, denominator: float) -> float:
-    """The smallest float that is at least numerator/denominator: exact when the quotient is."""
+    """Return the smallest double that is at least numerator / denominator.
+
+    Parameters
+    ----------
+    numerator, denominator
+        Doubles; the denominator is positive.
+
+    Returns
+    -------
+    float
+        The quotient, rounded up.
+    """
     return round_up(Fraction(numerator) / Fraction(denominator))
 
 
 def up_delta(value: float) -> float:
-    """A probability moved up, at most 1."""
+    """Return a probability rounded up by the numerical allowance, at most 1.
+
+    Parameters
+    ----------
+    value
+        Computed probability.
+
+    Returns
+    -------
+    float
+        Upper bound on the probability.
+    """
     return min(up(value), 1.0)
 
 
 def up_array(values: Array) -> Array:
-    """Each of an array of numbers >= 0 moved up by the allowance; infinity stays infinity."""
+    """Return numbers rounded up by the numerical allowance; infinity stays infinity.
+
+    Parameters
+    ----------
+    values
+        Computed numbers >= 0.
+
+    Returns
+    -------
+    ndarray
+        Upper bounds on the numbers.
+    """
     return np.asarray(np.nextafter(values * (1 + ALLOWANCE), np.inf))
 
 

@@ -19,14 +19,27 @@ from dperm.privacy.rounding import round_up
 
 
 def basic_composition(epsilons: Iterable[float], deltas: Iterable[float]) -> tuple[float, float]:
-    """The sums of the epsilons and of the deltas.
+    """Return the sum of the epsilons and the sum of the deltas.
 
     Theorem T11 [Dwork & Roth 2014, Thm 3.16].
         Adaptively composed (eps_i, delta_i)-DP mechanisms are (sum eps_i, sum delta_i)-DP.
 
+    Parameters
+    ----------
+    epsilons
+        Epsilon of each mechanism.
+    deltas
+        Delta of each mechanism.
+
     Returns
     -------
-    (epsilon, delta), each the exact sum rounded up; delta is at most 1.
+    tuple[float, float]
+        (epsilon, delta), each the exact sum rounded up; delta is at most 1.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     pairs = checked_pairs(epsilons, deltas)
     epsilon = round_up(sum((Fraction(epsilon) for epsilon, _ in pairs), Fraction()))
@@ -35,20 +48,37 @@ def basic_composition(epsilons: Iterable[float], deltas: Iterable[float]) -> tup
 
 
 def advanced_composition(epsilon: float, delta: float, *, count: int, slack: float) -> tuple[float, float]:
-    """The square-root law: epsilon grows like sqrt(count), for a price of ``slack`` in delta.
+    """Return the guarantee of advanced composition: epsilon grows like sqrt(count), and delta increases by ``slack``.
 
     Theorem T12 [Dwork & Roth 2014, Thm 3.20, with the sharp mean of Kairouz, Oh & Viswanath 2015].
         T mechanisms that are (eps, delta)-DP compose, for every slack > 0, to
             eps'   = eps sqrt(2 T ln(1/slack)) + T eps (e^eps - 1)/(e^eps + 1)
             delta' = T delta + slack.
 
-    Erratum E1: lecture S1 prints the denominator as e^{eps+1}. That is smaller than the truth and unsafe: at eps = 1,
-    T = 1000, slack = 1e-6 it claims 398.8 where the true delta is 0.986 (T13). The correct value is 628.3.
+    Erratum E1: lecture S1 prints the denominator as e^{eps+1}. The printed formula is too small, and unsafe. For eps =
+    1, T = 1000 and slack = 1e-6 it gives 398.8, where the true delta is 0.986 (T13). The correct value is 628.3.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon of each mechanism, at least 0.
+    delta
+        Delta of each mechanism, in [0, 1).
+    count
+        Number T of mechanisms, at least 1.
+    slack
+        Part of delta spent on the composition, in (0, 1).
 
     Returns
     -------
-    (epsilon, delta) rounded up. Not capped at the T eps of T11, which is smaller for few mechanisms.
-    ``advanced_composition_delta`` has the sharper delta.
+    tuple[float, float]
+        (epsilon, delta), rounded up. The epsilon is not capped at the T eps of T11, which is smaller for few
+        mechanisms. ``advanced_composition_delta`` has a sharper delta.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     epsilon, delta = checks.nonnegative("epsilon", epsilon), checks.small_delta("delta", delta)
     count, slack = checks.count("count", count), checks.positive_delta("slack", slack)
@@ -59,10 +89,29 @@ def advanced_composition(epsilon: float, delta: float, *, count: int, slack: flo
 
 
 def advanced_composition_delta(delta: float, *, count: int, slack: float) -> float:
-    """The sharper delta of T12: 1 - (1 - delta)^T (1 - slack), rounded up.
+    """Return the sharper delta of T12, 1 - (1 - delta)^T (1 - slack).
 
-    Each mechanism is a pure one outside an event of probability delta [Kairouz, Oh & Viswanath 2015]; the events are
-    independent, so their union has 1 - (1 - delta)^T, and the slack acts on what is left.
+    Each mechanism is pure outside an event of probability delta [Kairouz, Oh & Viswanath 2015]. These events are
+    independent, so their union has probability 1 - (1 - delta)^T. The slack applies to the complement.
+
+    Parameters
+    ----------
+    delta
+        Delta of each mechanism, in [0, 1).
+    count
+        Number T of mechanisms, at least 1.
+    slack
+        Part of delta spent on the composition, in (0, 1).
+
+    Returns
+    -------
+    float
+        Delta of the composition, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     delta, count = checks.small_delta("delta", delta), checks.count("count", count)
     slack = checks.positive_delta("slack", slack)
@@ -76,18 +125,30 @@ def per_step_epsilon(epsilon: float, *, count: int, slack: float) -> float:
         If 0 < eps < 1 and slack <= 1/2, T mechanisms with eps' = eps / sqrt(8 T ln(1/slack)) and delta' each compose
         to (eps, T delta' + slack).
 
-    Erratum E12: for DP gradient descent S1 sets slack = delta' = delta/(T+1) but writes ln(1/delta) in eps'; it must
-    be ln((T+1)/delta), that is ``slack=delta / (T + 1)`` here. Erratum E39: S1 does not print the condition on the
-    slack; near 1 the formula is unsafe.
+    Erratum E12: for DP gradient descent, S1 sets slack = delta' = delta/(T+1) but writes ln(1/delta) in eps'. The
+    correct term is ln((T+1)/delta); pass ``slack=delta / (T + 1)``. Erratum E39: S1 omits the condition on the slack,
+    and the formula is unsafe for a slack near 1.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon of the composition, in (0, 1).
+    count
+        Number T of mechanisms, at least 1.
+    slack
+        Part of delta spent on the composition, in (0, 1/2].
 
     Returns
     -------
-    The per-step epsilon, rounded *down* (it is a noise scale's denominator).
+    float
+        Epsilon per step, rounded *down*, since a noise scale divides by it.
 
     Raises
     ------
     AssumptionError
-        If epsilon >= 1 or slack > 1/2, where the theorem says nothing.
+        If epsilon >= 1 or slack > 1/2, where the theorem does not apply.
+    ParameterError
+        If an argument is out of range.
     """
     epsilon, count = checks.positive("epsilon", epsilon), checks.count("count", count)
     slack = checks.positive_delta("slack", slack)

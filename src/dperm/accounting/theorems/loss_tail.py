@@ -15,19 +15,54 @@ from dperm.accounting.theorems._rounding import ALLOWANCE, up_delta
 
 
 def gaussian_loss_tail(epsilon: float, mu: float) -> float:
-    """P(L > epsilon) for the privacy loss L ~ N(mu^2/2, mu^2) of the Gaussian mechanism, rounded up.
+    """Return P(L > epsilon) for the privacy loss L ~ N(mu^2/2, mu^2) of the Gaussian mechanism.
 
-    Theorem T2a: P(L > eps) <= delta, for both orders of the pair, suffices for (eps, delta)-DP; it is not necessary.
-    At mu = 1, eps = 3 the tail is .00621, the exact delta .00154.
+    Theorem T2a: if P(L > eps) <= delta for both orders of every pair, the mechanism is (eps, delta)-DP. The condition
+    is sufficient, not necessary. At mu = 1 and eps = 3 the tail is .00621, and the exact delta is .00154.
+
+    Parameters
+    ----------
+    epsilon
+        Threshold of the privacy loss.
+    mu
+        Ratio of sensitivity and standard deviation, positive.
+
+    Returns
+    -------
+    float
+        Tail probability, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     epsilon, mu = checks.real("epsilon", epsilon), checks.positive("mu", mu)
     return up_delta(math.exp(float(log_ndtr(mu / 2 - epsilon / mu))))
 
 
 def gaussian_tail_epsilon(mu: float, delta: float) -> float:
-    """The epsilon that the tail condition (T2a) gives the Gaussian mechanism at ``delta``, rounded up.
+    """Return the epsilon of the Gaussian mechanism at ``delta`` according to the tail condition (T2a).
 
-    mu^2/2 + mu z with P(N(0,1) > z) = delta. At mu = 1, delta = 1e-5 it is 4.7649, the exact value (T6) 4.3772.
+    The result is mu^2/2 + mu z with P(N(0,1) > z) = delta. At mu = 1 and delta = 1e-5 it is 4.7649; the exact value is
+    4.3772 (T6).
+
+    Parameters
+    ----------
+    mu
+        Ratio of sensitivity and standard deviation, positive.
+    delta
+        Delta, in (0, 1).
+
+    Returns
+    -------
+    float
+        Epsilon, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     mu, delta = checks.positive("mu", mu), checks.positive_delta("delta", delta)
     quantile = -float(ndtri_exp(math.log(delta)))
@@ -37,15 +72,30 @@ def gaussian_tail_epsilon(mu: float, delta: float) -> float:
 
 
 def loss_tail_bound(epsilon: float, delta: float, *, threshold: float) -> float:
-    """An upper bound on P(L > threshold) for the privacy loss L of any (epsilon, delta)-DP mechanism.
+    """Return an upper bound on P(L > threshold) for the privacy loss L of any (epsilon, delta)-DP mechanism.
 
     Theorem T2b (converse of T2a, by Markov's inequality on T2).
-        (eps, delta)-DP implies P(L > eps') <= delta / (1 - e^{eps - eps'}) for every eps' > eps.
-        There is no converse at eps' = eps: the bound there is 1.
+        (eps, delta)-DP implies P(L > eps') <= delta / (1 - e^{eps - eps'}) for every eps' > eps. At eps' = eps there is
+        no converse, and the bound is 1.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon, at least 0.
+    delta
+        Delta, in [0, 1).
+    threshold
+        Threshold eps' of the privacy loss.
 
     Returns
     -------
-    The bound, rounded up, at most 1.
+    float
+        Upper bound on the probability, rounded up, at most 1.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     epsilon, delta = checks.nonnegative("epsilon", epsilon), checks.small_delta("delta", delta)
     threshold = checks.real("threshold", threshold)

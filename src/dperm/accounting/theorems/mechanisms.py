@@ -14,23 +14,59 @@ from dperm.privacy.rounding import round_up
 
 
 def laplace_scale(epsilon: float, sensitivity: float = 1.0) -> float:
-    """The scale of Laplace noise that makes a query with this l1-sensitivity epsilon-DP, rounded up.
+    """Return the smallest scale of Laplace noise for which a query with this L1 sensitivity is epsilon-DP.
 
     Theorem T5 [Dwork, McSherry, Nissim & Smith 2006].
-        Independent Lap(Delta_1/eps) noise on every coordinate of a query of l1-sensitivity Delta_1 is eps-DP.
+        Independent Lap(Delta_1/eps) noise on every coordinate of a query of L1 sensitivity Delta_1 is eps-DP.
 
-    The mean of n values in [0, 1] has sensitivity 1/n under replace_one. Under add_remove n itself is private, so a
-    scale 1/(n eps) is not allowed (erratum E27): release the sum and the count.
+    The mean of n values in [0, 1] has sensitivity 1/n under replace_one. Under add_remove n is private, so a scale of
+    1/(n eps) is not allowed (erratum E27). Release the sum and the count instead.
+
+    Parameters
+    ----------
+    epsilon
+        Target epsilon, positive.
+    sensitivity
+        L1 sensitivity of the query.
+
+    Returns
+    -------
+    float
+        Scale, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     epsilon, sensitivity = checks.positive("epsilon", epsilon), checks.positive("sensitivity", sensitivity)
     return quotient(sensitivity, epsilon)
 
 
 def laplace_profile(epsilon: float, scale: float, sensitivity: float = 1.0) -> float:
-    """The exact delta of a one-dimensional Laplace mechanism, rounded up.
+    """Return the exact delta of a one-dimensional Laplace mechanism.
 
     Theorem T5 (profile), eps0 = Delta/b.
         delta(eps) = 1 - e^{(eps - eps0)/2} for 0 <= eps <= eps0, and 0 beyond.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon, at least 0.
+    scale
+        Scale b of the noise, positive.
+    sensitivity
+        Sensitivity Delta of the query, in the units of the noise.
+
+    Returns
+    -------
+    float
+        Delta, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     epsilon = checks.nonnegative("epsilon", epsilon)
     pure = quotient(checks.positive("sensitivity", sensitivity), checks.positive("scale", scale))
@@ -38,19 +74,38 @@ def laplace_profile(epsilon: float, scale: float, sensitivity: float = 1.0) -> f
 
 
 def classical_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """The textbook's Gaussian noise, for comparison only: Delta sqrt(2 ln(1.25/delta)) / epsilon, rounded up.
+    """Return the textbook standard deviation of Gaussian noise, Delta sqrt(2 ln(1.25/delta)) / epsilon.
+
+    The formula is for comparison only.
 
     Theorem T6a [Dwork & Roth 2014, Thm A.1].
-        For 0 < eps < 1, N(0, sigma^2 I) on a query of l2-sensitivity Delta is (eps, delta)-DP.
+        For 0 < eps < 1, N(0, sigma^2 I) noise on a query of L2 sensitivity Delta is (eps, delta)-DP.
 
-    Erratum E2: two lectures state it for every eps > 0. It fails from eps = 8.4198 on at delta = 1e-5 (6.7718 at 1e-2,
-    7.4635 at 1e-3, 9.3743 at 1e-8): at eps = 10 the true delta is 2.27e-5. Below, it is wasteful: 1.58 times the noise
-    needed at eps = .1 and 1.30 times at eps = 1. ``analytic_gaussian_sigma`` is exact at every eps.
+    Erratum E2: two lectures state the theorem for every eps > 0. The formula fails from eps = 8.4198 on at delta = 1e-5
+    (6.7718 at 1e-2, 7.4635 at 1e-3, 9.3743 at 1e-8); at eps = 10 the true delta is 2.27e-5. For smaller eps the formula
+    adds more noise than necessary: 1.58 times as much at eps = .1, and 1.30 times at eps = 1.
+    ``analytic_gaussian_sigma`` is exact at every eps.
+
+    Parameters
+    ----------
+    epsilon
+        Target epsilon, in (0, 1).
+    delta
+        Delta, in (0, 1).
+    sensitivity
+        L2 sensitivity Delta of the query, in the units of the noise.
+
+    Returns
+    -------
+    float
+        Standard deviation, rounded up.
 
     Raises
     ------
     AssumptionError
-        If epsilon >= 1, where the theorem says nothing.
+        If epsilon >= 1, where the theorem does not apply.
+    ParameterError
+        If an argument is out of range.
     """
     epsilon, delta = checks.positive("epsilon", epsilon), checks.positive_delta("delta", delta)
     sensitivity = checks.positive("sensitivity", sensitivity)
@@ -63,9 +118,28 @@ def classical_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 
 
 
 def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """The smallest standard deviation for which Gaussian noise is (epsilon, delta)-DP, rounded up.
+    """Return the smallest standard deviation for which Gaussian noise is (epsilon, delta)-DP.
 
-    Theorem T6 [Balle & Wang 2018]: Delta/mu, where mu solves delta_GDP(eps; mu) = delta.
+    Theorem T6 [Balle & Wang 2018]: sigma = Delta/mu, where mu solves delta_GDP(eps; mu) = delta.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon, at least 0.
+    delta
+        Delta, in (0, 1).
+    sensitivity
+        L2 sensitivity Delta of the query, in the units of the noise.
+
+    Returns
+    -------
+    float
+        Standard deviation, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
 
     Examples
     --------
@@ -77,37 +151,110 @@ def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1
 
 
 def analytic_gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> float:
-    """The exact delta of Gaussian noise, rounded up.
+    """Return the exact delta of Gaussian noise at ``epsilon``.
 
     Theorem T6 [Balle & Wang 2018], mu = Delta/sigma.
-        delta(eps) = F(mu/2 - eps/mu) - e^eps F(-mu/2 - eps/mu), F the normal distribution function.
+        delta(eps) = F(mu/2 - eps/mu) - e^eps F(-mu/2 - eps/mu), where F is the standard normal distribution function.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon, at least 0.
+    sigma
+        Standard deviation of the noise, positive.
+    sensitivity
+        L2 sensitivity Delta of the query, in the units of the noise.
+
+    Returns
+    -------
+    float
+        Delta, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     epsilon, sigma = checks.nonnegative("epsilon", epsilon), checks.positive("sigma", sigma)
     return delta_bracket(epsilon, quotient(checks.positive("sensitivity", sensitivity), sigma))[1]
 
 
 def analytic_gaussian_epsilon(delta: float, sigma: float, sensitivity: float = 1.0) -> float:
-    """The exact epsilon of Gaussian noise at ``delta`` (T6), rounded up."""
+    """Return the exact epsilon of Gaussian noise at ``delta`` (T6).
+
+    Parameters
+    ----------
+    delta
+        Delta, in (0, 1).
+    sigma
+        Standard deviation of the noise, positive.
+    sensitivity
+        L2 sensitivity Delta of the query, in the units of the noise.
+
+    Returns
+    -------
+    float
+        Epsilon, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
+    """
     delta, sigma = checks.positive_delta("delta", delta), checks.positive("sigma", sigma)
     return epsilon_bracket(quotient(checks.positive("sensitivity", sensitivity), sigma), delta)[1]
 
 
 def gaussian_zcdp(sigma: float, sensitivity: float = 1.0) -> float:
-    """The rho of zero-concentrated DP of Gaussian noise, rounded up.
+    """Return the rho of zero-concentrated DP for Gaussian noise.
 
-    Theorem T18 [Bun & Steinke 2016]: rho = Delta^2 / (2 sigma^2); rhos add under composition.
+    Theorem T18 [Bun & Steinke 2016]: rho = Delta^2 / (2 sigma^2). The rho of a composition is the sum of the rhos.
+
+    Parameters
+    ----------
+    sigma
+        Standard deviation of the noise, positive.
+    sensitivity
+        L2 sensitivity Delta of the query, in the units of the noise.
+
+    Returns
+    -------
+    float
+        rho, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     sigma, sensitivity = checks.positive("sigma", sigma), checks.positive("sensitivity", sensitivity)
     return round_up((Fraction(sensitivity) / Fraction(sigma)) ** 2 / 2)
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """The textbook's epsilon of rho-zCDP at ``delta``, rounded up.
+    """Return the textbook epsilon of rho-zCDP at ``delta``.
 
     Theorem T18 [Bun & Steinke 2016, Prop 1.3]: rho-zCDP implies (rho + 2 sqrt(rho ln(1/delta)), delta)-DP.
 
-    ``rdp_epsilon(rho * orders, delta)`` (T17) is smaller: 2.166 against 2.524 at rho = .125, delta = 1e-5, where the
-    Gaussian mechanism itself has 1.993.
+    ``rdp_epsilon(rho * orders, delta)`` (T17) is smaller: 2.166 instead of 2.524 at rho = .125 and delta = 1e-5, where
+    the Gaussian mechanism itself has 1.993.
+
+    Parameters
+    ----------
+    rho
+        Parameter of zCDP, at least 0.
+    delta
+        Delta, in (0, 1).
+
+    Returns
+    -------
+    float
+        Epsilon, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     rho, delta = checks.nonnegative("rho", rho), checks.positive_delta("delta", delta)
     return up(rho + 2 * math.sqrt(rho * -math.log(delta))) if rho > 0 else 0.0

@@ -10,14 +10,32 @@ from dperm.privacy.gaussian_profile import mills_ratio
 
 
 def planar_objective_delta(epsilon: float, noise_multiplier: float, *, determinant: float) -> float:
-    """Delta(epsilon) of objective perturbation under replace_one, any slopes, by T41 (a); rounded up.
+    """Return delta(epsilon) of objective perturbation under replace_one, for any slopes, by T41 (a).
 
     Theorem T41 (a).
-        U = c + s^2/2 + s R, s = 2L/sigma, R ~ chi_2, bounds the privacy loss, so with r = (epsilon - c)/s - s/2 and M
-        the Mills ratio, delta = s e^{-r^2/2} M(r + s) for r >= 0, and 1 - e^{rs} (1 - s M(s)) below.
+        U = c + s^2/2 + s R, s = 2L/sigma, R ~ chi_2, bounds the privacy loss. With r = (epsilon - c)/s - s/2 and the
+        Mills ratio M, delta = s e^{-r^2/2} M(r + s) for r >= 0, and 1 - e^{rs} (1 - s M(s)) for r < 0.
 
-    ``noise_multiplier`` is sigma/L and ``determinant`` c, for linear models log(1 + beta/Lambda) (T37). `account` uses
-    T41 (c), which is smaller: 0.0031044 instead of 0.0110789 in the example of T39.
+    `account` uses T41 (c), which is smaller: 0.0031044 instead of 0.0110789 in the example of T39.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon, at least 0.
+    noise_multiplier
+        Ratio sigma/L of the noise and the Lipschitz constant.
+    determinant
+        Charge c for the determinant; log(1 + beta/Lambda) for linear models (T37).
+
+    Returns
+    -------
+    float
+        Upper bound on delta, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     epsilon, c = checks.nonnegative("epsilon", epsilon), checks.nonnegative("determinant", determinant)
     s = 2 / checks.positive("noise_multiplier", noise_multiplier)

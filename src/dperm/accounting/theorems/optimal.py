@@ -19,12 +19,33 @@ from dperm.errors import AssumptionError
 
 
 def optimal_composition_delta(epsilon: float, delta: float, *, count: int, total_epsilon: float) -> float:
-    """The best delta at ``total_epsilon`` for ``count`` mechanisms that are (epsilon, delta)-DP.
+    """Return the smallest delta at ``total_epsilon`` for ``count`` mechanisms that are (epsilon, delta)-DP.
 
     Theorem T13 [Kairouz, Oh & Viswanath 2015, Thm 3.3, written for every eps_g >= 0].
         1 - (1-delta)^k (1 - sum_{l=0}^k C(k,l) (e^{(k-l) eps} - e^{eps_g + l eps})_+ / (1 + e^eps)^k).
 
-    The sum has positive terms only, each accurate to about 1e-11 for a million mechanisms; rounded up.
+    All terms of the sum are positive. Each is accurate to about 1e-11 for a million mechanisms.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon of each mechanism, at least 0.
+    delta
+        Delta of each mechanism, in [0, 1).
+    count
+        Number k of mechanisms, at least 1.
+    total_epsilon
+        Epsilon of the composition, at least 0.
+
+    Returns
+    -------
+    float
+        Delta of the composition, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
 
     Examples
     --------
@@ -36,14 +57,32 @@ def optimal_composition_delta(epsilon: float, delta: float, *, count: int, total
 
 
 def optimal_composition_epsilon(epsilon: float, delta: float, *, count: int, total_delta: float) -> float:
-    """The best epsilon at ``total_delta`` for ``count`` mechanisms that are (epsilon, delta)-DP.
+    """Return the smallest epsilon at ``total_delta`` for ``count`` mechanisms that are (epsilon, delta)-DP.
 
-    The inverse of ``optimal_composition_delta`` (T13), exact on each piece and rounded up.
+    The function inverts ``optimal_composition_delta`` (T13) exactly on each piece of the curve.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon of each mechanism, at least 0.
+    delta
+        Delta of each mechanism, in [0, 1).
+    count
+        Number T of mechanisms, at least 1.
+    total_delta
+        Delta of the composition, in (0, 1).
+
+    Returns
+    -------
+    float
+        Epsilon of the composition, rounded up.
 
     Raises
     ------
     AssumptionError
-        If total_delta < 1 - (1-delta)^count: no epsilon reaches it.
+        If total_delta < 1 - (1-delta)^count, which no epsilon reaches.
+    ParameterError
+        If an argument is out of range.
 
     Examples
     --------
@@ -57,20 +96,36 @@ def optimal_composition_epsilon(epsilon: float, delta: float, *, count: int, tot
 def heterogeneous_composition_delta(
     epsilons: Iterable[float], deltas: Iterable[float], *, total_epsilon: float
 ) -> float:
-    """The best delta at ``total_epsilon`` for mechanisms that are (eps_i, delta_i)-DP.
+    """Return the smallest delta at ``total_epsilon`` for mechanisms that are (eps_i, delta_i)-DP.
 
     Theorem T14 [Murtagh & Vadhan 2016, Thm 1.5].
         1 - prod(1-delta_i) (1 - sum_S (e^{sum_S eps_i} - e^{eps_g + sum_{not S} eps_i})_+ / prod(1+e^{eps_i})),
-        S over all subsets.
+        where S ranges over all subsets.
 
-    Erratum E29: S1 refers to Kairouz et al. for this case; their heterogeneous bound is not optimal, this one is.
-    Computing it is #P-hard. Equal epsilons are merged into binomial counts, which leaves prod(k_j + 1) atoms over the
-    distinct values: about twenty different epsilons, or millions of equal ones.
+    Erratum E29: S1 refers to Kairouz et al. for this case, but their heterogeneous bound is not optimal. The optimal
+    bound is #P-hard to compute. Equal epsilons are merged into binomial counts, which leaves prod(k_j + 1) atoms for
+    the distinct values. About twenty different epsilons, or millions of equal ones, are feasible.
+
+    Parameters
+    ----------
+    epsilons
+        Epsilon of each mechanism.
+    deltas
+        Delta of each mechanism.
+    total_epsilon
+        Epsilon of the composition, at least 0.
+
+    Returns
+    -------
+    float
+        Delta of the composition, rounded up.
 
     Raises
     ------
     AssumptionError
-        If there are more than 2^21 atoms: account() brackets the same number.
+        If there are more than 2^21 atoms. `account` gives lower and upper bounds on the same number.
+    ParameterError
+        If an argument is out of range.
     """
     atoms, infinite = _heterogeneous(epsilons, deltas)
     return _delta(atoms, infinite, total_epsilon)
@@ -79,12 +134,28 @@ def heterogeneous_composition_delta(
 def heterogeneous_composition_epsilon(
     epsilons: Iterable[float], deltas: Iterable[float], *, total_delta: float
 ) -> float:
-    """The best epsilon at ``total_delta`` for mechanisms that are (eps_i, delta_i)-DP (T14), rounded up.
+    """Return the smallest epsilon at ``total_delta`` for mechanisms that are (eps_i, delta_i)-DP (T14).
+
+    Parameters
+    ----------
+    epsilons
+        Epsilon of each mechanism.
+    deltas
+        Delta of each mechanism.
+    total_delta
+        Delta of the composition, in (0, 1).
+
+    Returns
+    -------
+    float
+        Epsilon of the composition, rounded up.
 
     Raises
     ------
     AssumptionError
         If total_delta < 1 - prod(1-delta_i), or there are too many atoms.
+    ParameterError
+        If an argument is out of range.
     """
     atoms, infinite = _heterogeneous(epsilons, deltas)
     return _epsilon(atoms, infinite, total_delta)

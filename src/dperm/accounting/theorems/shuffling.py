@@ -20,15 +20,34 @@ _REFINEMENTS = 6
 
 
 def shuffled_delta_lower(epsilon: float, noise_multiplier: float, *, batches: int) -> float:
-    """A lower bound on the delta of one shuffled epoch of DP-SGD with ``batches`` steps.
+    """Return a lower bound on the delta of one shuffled epoch of DP-SGD with ``batches`` steps.
 
     Theorem T27 [Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang 2024].
         With P = T^{-1} sum_t N(2 e_t, sigma^2 I) and Q = T^{-1} sum_t N(e_t, sigma^2 I), zero-out neighbours,
             delta >= max_C [1 - F((C-2)/sigma) F(C/sigma)^{T-1}] - e^eps [1 - F((C-1)/sigma) F(C/sigma)^{T-1}],
-        F the normal distribution function: the event is "some step exceeds C".
+        where F is the standard normal distribution function. The underlying event is "some step exceeds C".
 
-    At sigma = 0.4, T = 10^4, eps = 4 it is 0.226, where Poisson accounting of the same run says 1.17e-5.
-    Every C gives a valid bound, so the maximum need only be near; rounded down.
+    At sigma = 0.4, T = 10^4 and eps = 4 the bound is 0.226, whereas Poisson accounting of the same run gives 1.17e-5.
+    Every C gives a valid bound, so the maximisation need not be exact.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon, at least 0.
+    noise_multiplier
+        Noise multiplier sigma of each step.
+    batches
+        Number T of batches in the epoch.
+
+    Returns
+    -------
+    float
+        Lower bound on delta, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     epsilon = checks.nonnegative("epsilon", epsilon)
     sigma, steps = checks.positive("noise_multiplier", noise_multiplier), checks.count("batches", batches)
@@ -59,19 +78,37 @@ def _log1mexp(x: Array) -> Array:
 
 
 def shuffle_without_amplification(noise_multiplier: float, epochs: int, *, adjacency: Adjacency | str) -> float:
-    """The mu of Gaussian DP that shuffled or fixed batches do satisfy: every record is in one batch per epoch.
+    """Return the mu of Gaussian DP for shuffled or fixed batches, where every record is in one batch per epoch.
 
     Theorem T27 (second part).
-        E epochs in which each record is in exactly one batch, noise multiplier sigma on the clipped sum, are
-        sqrt(E) s / sigma-GDP with s = 2 under replace-one (1 if a record is replaced by a blank one); the number of
-        records, of batches and the normaliser are public, and the permutation does not depend on the data.
+        E epochs in which each record is in exactly one batch, with noise multiplier sigma on the clipped sum, are
+        sqrt(E) s / sigma-GDP. Here s = 2 under replace-one, and s = 1 if a record is replaced by a blank one. The
+        numbers of records and batches and the normaliser are public. The permutation does not depend on the data.
 
-    Under add_remove it is refused: taking a record out moves others to other batches. In a fixed order an epoch of T
-    batches then has mu = sqrt(4(T-1)+1)/sigma, attained; and if the number of steps depends on n there is no bound.
+    There is no such bound under add_remove, since removing a record moves other records to other batches. With a fixed
+    order, an epoch of T batches then has mu = sqrt(4(T-1)+1)/sigma, which is attained. If the number of steps depends
+    on n, no bound holds.
+
+    Parameters
+    ----------
+    noise_multiplier
+        Noise multiplier sigma of each step.
+    epochs
+        Number E of epochs.
+    adjacency
+        Must be "replace_one".
 
     Returns
     -------
-    mu, rounded up; ``analytic_gaussian_delta(epsilon, 1 / mu)`` turns it into delta.
+    float
+        mu, rounded up. ``analytic_gaussian_delta(epsilon, 1 / mu)`` converts mu to delta.
+
+    Raises
+    ------
+    AdjacencyError
+        If ``adjacency`` is add_remove.
+    ParameterError
+        If an argument is out of range.
     """
     sigma, epochs = checks.positive("noise_multiplier", noise_multiplier), checks.count("epochs", epochs)
     if Adjacency.of(adjacency) is not Adjacency.REPLACE_ONE:

@@ -19,20 +19,39 @@ Relations = Adjacency | str | Iterable[Adjacency | str]
 def amplify_poisson(
     epsilon: float, delta: float, *, rate: float, adjacency: Adjacency | str, base: Relations | None = None
 ) -> tuple[float, float]:
-    """The guarantee of an (epsilon, delta)-DP mechanism that runs on a secret Poisson sample of its input.
+    """Return the guarantee of an (epsilon, delta)-DP mechanism that runs on a secret Poisson sample of its input.
 
     Theorem T21 [Balle, Barthe & Gaboardi 2018].
-        Each record kept independently with probability q: (ln(1 + q (e^eps - 1)), q delta), under add_remove for a
-        base that is (eps, delta)-DP under add_remove; under replace_one only for a base that is so under BOTH
-        relations. The base must be defined on inputs of every size; one fresh sample per step.
+        Let each record be included independently with probability q. The result is (ln(1 + q (e^eps - 1)), q delta)-DP
+        under add_remove if the base mechanism is (eps, delta)-DP under add_remove. Under replace_one, the base
+        mechanism must be (eps, delta)-DP under BOTH relations. The base mechanism must be defined on inputs of every
+        size, and each step must draw a fresh sample.
 
-    A base that is DP under add_remove only is not amplified under replace_one: q = .1, sigma = 1 and a base at
-    eps = 1 has a true delta of .02295 where the formula says .01269.
+    A base mechanism that is DP under add_remove only is not amplified under replace_one. For q = .1 and sigma = 1, a
+    base mechanism with eps = 1 has a true delta of .02295, where the formula gives .01269.
 
     Parameters
     ----------
+    epsilon, delta
+        Guarantee of the base mechanism.
+    rate
+        Sampling rate q, in (0, 1].
+    adjacency
+        Neighbouring relation of the result.
     base
-        The relation, or relations, under which the base is (epsilon, delta)-DP; by default ``adjacency``.
+        Relation or relations under which the base mechanism is (epsilon, delta)-DP; by default ``adjacency``.
+
+    Returns
+    -------
+    tuple[float, float]
+        (epsilon, delta), rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
+    AdjacencyError
+        If the theorem does not cover the base mechanism under ``adjacency``.
     """
     rate = checks.rate("rate", rate)
     adjacency = Adjacency.of(adjacency)
@@ -50,21 +69,41 @@ def amplify_without_replacement(
     adjacency: Adjacency | str,
     base: Relations | None = None,
 ) -> tuple[float, float]:
-    """The guarantee of an (epsilon, delta)-DP mechanism that runs on a secret sample of a fixed public size.
+    """Return the guarantee of an (epsilon, delta)-DP mechanism that runs on a secret sample of fixed public size.
 
     Theorem T21 [Balle, Barthe & Gaboardi 2018].
-        A uniform sample of m out of n records: (ln(1 + q (e^eps - 1)), q delta) for a base that is (eps, delta)-DP
-        under replace_one on m records; q = m/n under replace_one, q = m/(n+1) under add_remove, n the smaller size.
+        Let the sample be uniform, of m out of n records, and the base mechanism (eps, delta)-DP under replace_one on m
+        records. The result is (ln(1 + q (e^eps - 1)), q delta)-DP, with q = m/n under replace_one and q = m/(n+1) under
+        add_remove, where n is the smaller size.
 
-    Under add_remove n is private, so ``population`` must be a public lower bound on it. A base that is DP under
-    add_remove only does not amplify: n = 3 -> 4, m = 3 has a true delta of .3824 where the formula says .0952.
+    Under add_remove n is private, so ``population`` must be a public lower bound on n. A base mechanism that is DP
+    under add_remove only is not amplified. For n = 3 -> 4 and m = 3 the true delta is .3824, where the formula gives
+    .0952.
 
     Parameters
     ----------
+    epsilon, delta
+        Guarantee of the base mechanism.
+    sample_size
+        Number m of records in the sample.
     population
-        n under replace_one, a public lower bound on n under add_remove.
+        Number n of records under replace_one; a public lower bound on n under add_remove.
+    adjacency
+        Neighbouring relation of the result.
     base
-        The relation, or relations, under which the base is (epsilon, delta)-DP; by default ``adjacency``.
+        Relation or relations under which the base mechanism is (epsilon, delta)-DP; by default ``adjacency``.
+
+    Returns
+    -------
+    tuple[float, float]
+        (epsilon, delta), rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
+    AdjacencyError
+        If the theorem does not cover the base mechanism under ``adjacency``.
     """
     size, population = checks.count("sample_size", sample_size), checks.count("population", population)
     adjacency = Adjacency.of(adjacency)
@@ -80,14 +119,38 @@ def amplify_without_replacement(
 def poisson_gaussian_delta(
     epsilon: float, noise_multiplier: float, *, rate: float, direction: Direction | str
 ) -> float:
-    """The exact delta of ONE Poisson-subsampled Gaussian step under add_remove, in one direction; rounded up.
+    """Return the exact delta of ONE Poisson-subsampled Gaussian step under add_remove, in one direction.
 
     Theorem T22 (single step) [Balle et al. 2018; Zhu, Dong & Wang 2022], eps >= 0.
         remove: q delta_GDP(ln(1 + (e^eps - 1)/q); 1/sigma).
-        add:    the same with c = 1 - (1-q) e^eps in the place of q, and 0 once c <= 0.
+        add:    the same with c = 1 - (1-q) e^eps in place of q, and 0 if c <= 0.
 
-    Proof of the second: q - e^eps p, p = (1-q) N(0) + q N(1), is c N(0) - (c + e^eps - 1) N(1). Steps do not compose
-    by these numbers: compose the pair of each direction and take the larger delta at the end, as account() does.
+    Proof of the second formula: with p = (1-q) N(0) + q N(1), the difference N(0) - e^eps p is c N(0) - (c + e^eps - 1)
+    N(1). These deltas do not compose. Compose the pair of each direction and take the larger delta at the end, as
+    `account` does.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon, at least 0.
+    noise_multiplier
+        Noise multiplier sigma, relative to one record added or removed.
+    rate
+        Sampling rate q, in (0, 1].
+    direction
+        "add" or "remove".
+
+    Returns
+    -------
+    float
+        Delta, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
+    AdjacencyError
+        If ``direction`` is neither "add" nor "remove".
     """
     epsilon, sigma = checks.nonnegative("epsilon", epsilon), checks.positive("noise_multiplier", noise_multiplier)
     rate, mu = checks.rate("rate", rate), quotient(1.0, sigma)
@@ -112,13 +175,31 @@ def _addition_weight(epsilon: float, rate: float) -> float:
 
 
 def without_replacement_gaussian_delta(epsilon: float, noise_multiplier: float, *, rate: float) -> float:
-    """An upper bound on the delta of ONE Gaussian step on a sample without replacement, under replace_one.
+    """Return an upper bound on the delta of ONE Gaussian step on a sample without replacement, under replace_one.
 
     Theorem T24 (profile) [Balle et al. 2018; Zhu, Dong & Wang 2022, Thm 11], eps >= 0.
-        q delta_GDP(ln(1 + (e^eps - 1)/q); 2/sigma): a replaced record moves the clipped sum by 2.
+        q delta_GDP(ln(1 + (e^eps - 1)/q); 2/sigma), since a replaced record changes the clipped sum by up to 2.
 
-    Rounded up. The bound is valid but not tight, and cannot be composed by itself; T24 has the dominating pair for
-    that.
+    The bound is valid but not tight, and it does not compose. For compositions, T24 gives a dominating pair.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon, at least 0.
+    noise_multiplier
+        Noise multiplier sigma, relative to one record added or removed.
+    rate
+        Sampling rate q, in (0, 1].
+
+    Returns
+    -------
+    float
+        Upper bound on delta, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     epsilon, sigma = checks.nonnegative("epsilon", epsilon), checks.positive("noise_multiplier", noise_multiplier)
     return _subsampled(epsilon, quotient(2.0, sigma), checks.rate("rate", rate))

@@ -87,8 +87,13 @@ def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> A
 
     Returns
     -------
-    Additive
+    AdditiveSubject
         Subject for `audit`.
+
+    Raises
+    ------
+    ParameterError
+        If ``mechanism`` is not an additive mechanism.
     """
     if not isinstance(mechanism, AdditiveMechanism):
         raise ParameterError(

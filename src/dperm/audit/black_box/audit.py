@@ -34,18 +34,18 @@ def audit(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Finding:
-    """Run ``subject`` many times, with or without the record by a fair coin, and guess the coins.
+    """Run ``subject`` many times, include the record according to a fair coin, and guess the coins.
 
     **Guarantees.** If the subject keeps its claim, the finding reports a violation with probability at most 1 -
-    confidence over the coins and the noise (A4, A5). This holds for any scores, neighbours and number of runs; a
-    poor choice makes the bounds weaker, never false. No violation is no proof of the claim.
+    confidence over the coins and the noise (A4, A5). This holds for any scores, neighbours and number of runs; a poor
+    choice makes the bounds weaker, but never invalid. The absence of a violation does not prove the claim.
 
     **Edge cases.**
 
     ==========================  ==========================================
     too few runs for any bound  ``ParameterError`` before any run
     NaN or infinite outputs     ``DataError``
-    infinite claimed epsilon    ``ParameterError``: nothing can be refuted
+    infinite claimed epsilon    ``ParameterError``, nothing to refute
     ==========================  ==========================================
 
     Parameters
@@ -55,15 +55,15 @@ def audit(
     runs
         Number of runs.
     statistics
-        Statistics to test; by default the subject's own. They share alpha in proportion to their ``share``.
+        Statistics to test; by default those of the subject. They divide alpha in proportion to their ``share``.
     confidence
         Simultaneous confidence level of all bounds.
     delta
         The delta of the bounds; by default the claim's. The claimed epsilon must be finite there.
     seed
-        Seed of the auditor's coins, never of the noise; None draws one from the operating system.
+        Seed of the auditor's coins, not of the noise; None draws a seed from the operating system.
     progress
-        Called with the finished share of the runs.
+        Callback that receives the completed fraction of the runs.
 
     Returns
     -------
@@ -73,10 +73,19 @@ def audit(
     Raises
     ------
     ParameterError
-        Before any run: if there is no claim, none at ``delta``, no statistic, or too few runs to show anything. After
-        the runs: if a statistic does not return one number for each run.
+        Before any run, if there is no claim (or none at ``delta``), no statistic, or too few runs for any bound. After
+        the runs, if a statistic does not return one number for each run.
     DataError
         If outputs are not numbers, or not one row for each run.
+
+    Examples
+    --------
+    >>> from dperm import PureDP
+    >>> from dperm.audit.black_box import audit, of_mechanism
+    >>> from dperm.mechanisms import LaplaceMechanism
+    >>> subject = of_mechanism(LaplaceMechanism.calibrate(1.0, PureDP(1.0, "add_remove")))
+    >>> audit(subject, runs=2000, confidence=0.9999).violation
+    False
     """
     _check_types(subject, progress)
     claimed = checked_claim(subject.claimed)

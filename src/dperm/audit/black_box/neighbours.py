@@ -80,7 +80,7 @@ class LineProblem:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Problem on a line with and without a record; under replace_one, another record takes its place.
+    """One-dimensional problem with and without a record; under replace_one, a different record takes its place.
 
     Attributes
     ----------
@@ -113,9 +113,20 @@ class Neighbours:
         return LineProblem(self.spec, self.rest if self.other is None else (self.other, *self.rest))
 
     def data(self, included: bool) -> BoundedData:
-        """Return training data for a plan: values in the first of ``dim`` columns, and rows of zeros.
+        """Return the training data of one side, for a plan.
 
-        If n is public, rows of zeros fill up to n rows; under add_remove there is one row of zeros on both sides.
+        The values are in the first of ``dim`` columns. If n is public, rows of zeros are added up to n rows; under
+        add_remove both sides have one row of zeros.
+
+        Parameters
+        ----------
+        included
+            Whether the data include the record under attack.
+
+        Returns
+        -------
+        BoundedData
+            Bounded data for the plan.
         """
         rows = (self.included if included else self.excluded).rows
         values = np.array([(x, target) for x, target, count in rows for _ in range(count)]).reshape(-1, 2)

@@ -24,25 +24,26 @@ RIDGE = 1e-9
 
 
 def low_order_bits(without: ArrayLike, included: ArrayLike, *, share: float = 1.0) -> FixedThreshold:
-    """Return a test whether an output w can be a sum s + noise, s the noiseless output of either side (A12).
+    """Return a test of whether an output w can be a floating-point sum s + noise (A12).
 
-    A sum of doubles often satisfies fl(fl(w - s) + s) = w; a sum with another s often does not. The guess is "out" if w
-    fails only for the s with the record, and "in" if w fails only for the s without it. Otherwise there is no guess.
-    The rule is fixed in advance. It also reacts to the size of the output: doubles near the farther s are coarser. A
-    correct mechanism may therefore show a bound above 0, but below its claim. Only a bound above the claim is a leak.
-    Raw Laplace noise at s = 0 and 1 fails in a fifth of the runs without the record, and in none with it. Noise on a
-    grid reveals nothing beyond its claim.
+    Here s is the noiseless output of either side. A floating-point sum w = s + noise often satisfies fl(fl(w - s) + s)
+    = w; a sum with a different s often does not. The guess is "out" if w fails only for the s with the record, and "in"
+    if w fails only for the s without it. Otherwise there is no guess. The rule is fixed in advance. The test also
+    depends on the size of the output, since doubles are coarser at larger values. A correct mechanism may therefore
+    have a bound above 0, but not above its claim. Only a bound above the claim is a leak. For raw Laplace noise at s =
+    0 and 1, the test fails in a fifth of the runs without the record, and in none of the runs with it. Noise on a grid
+    reveals nothing beyond its claim.
 
     Parameters
     ----------
     without, included
-        Noiseless output without and with the record.
+        Noiseless outputs without and with the record.
     share
-        Weight in the division of alpha.
+        Relative share of the error probability alpha for this statistic.
 
     Returns
     -------
-    Fixed
+    FixedThreshold
         Statistic for `audit`.
     """
     values = [numbers(*given, dims=None).ravel() for given in (("without", without), ("included", included))]
@@ -70,16 +71,16 @@ def lowest_bits(outputs: Floats) -> Floats:
 
 
 def projection(*, share: float = 1.0, split: float = SPLIT, gaussian: bool = False) -> SelectedThreshold:
-    """Return the projection onto the best separating direction, found by Fisher's discriminant.
+    """Return a statistic that projects outputs onto the best separating direction, found by Fisher's discriminant.
 
     Parameters
     ----------
     share
-        Weight in the division of alpha.
+        Relative share of the error probability alpha for this statistic.
     split
-        Share of the runs for learning the direction and the threshold.
+        Fraction of the runs for learning the direction and the threshold.
     gaussian
-        Assume a Gaussian trade-off; the report states this assumption.
+        Whether to assume a Gaussian trade-off; the report states this assumption.
 
     Returns
     -------
@@ -90,14 +91,16 @@ def projection(*, share: float = 1.0, split: float = SPLIT, gaussian: bool = Fal
 
 
 def step_differences(*, share: float = 1.0, split: float = SPLIT) -> SelectedThreshold:
-    """Return the differences between consecutive steps, for outputs (runs, steps, ...): repeated noise cancels.
+    """Return a statistic of the differences between consecutive steps, in which repeated noise cancels.
+
+    The outputs have the shape (runs, steps, ...).
 
     Parameters
     ----------
     share
-        Weight in the division of alpha.
+        Relative share of the error probability alpha for this statistic.
     split
-        Share of the runs for learning the direction and the threshold.
+        Fraction of the runs for learning the direction and the threshold.
 
     Returns
     -------
@@ -108,14 +111,14 @@ def step_differences(*, share: float = 1.0, split: float = SPLIT) -> SelectedThr
 
 
 def low_bits(*, share: float = 1.0, split: float = SPLIT) -> SelectedThreshold:
-    """Return the statistic "exponent of the lowest set bit in any coordinate" (A12).
+    """Return a statistic based on the exponent of the lowest set bit in any coordinate (A12).
 
     Parameters
     ----------
     share
-        Weight in the division of alpha.
+        Relative share of the error probability alpha for this statistic.
     split
-        Share of the runs for learning the sign and the threshold.
+        Fraction of the runs for learning the sign and the threshold.
 
     Returns
     -------

@@ -22,21 +22,21 @@ from dperm.presentation.spelling import arg
 
 
 def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subject:
-    """Build an audit subject from a plan, on neighbours chosen for its method, with the plan's own noise.
+    """Build an audit subject from a plan, with neighbours chosen for its method and the plan's own noise.
 
-    Output, objective and gradient perturbation run on a line, 100,000 runs in seconds, with a known likelihood ratio.
-    Their bounds come close to the claim where the theorem is tight. Plans in more dimensions are tested along one axis;
-    pure-DP noise hides more there, and bounds are weaker. All other plans run unchanged, one run at a time, on a record
-    against its opposite: a weaker attack.
+    Output, objective and gradient perturbation are audited in one dimension, where the likelihood ratio is known and
+    100,000 runs take seconds. Their bounds are close to the claim where the theorem is tight. Plans in more dimensions
+    are tested along one axis, where pure-DP noise hides more and the bounds are weaker. All other plans run unchanged,
+    one run at a time, with a record and its opposite. This attack is weaker.
 
     Parameters
     ----------
     plan
-        A plan of dperm.methods for a loss of one score.
+        Plan of `dperm.methods` for a loss with one score.
     bits
         Source of the noise; None for the operating system, as in production.
     workers
-        Number of processes for plans run one at a time; must be 1 for seeded bits.
+        Number of processes for plans that run one at a time; must be 1 for seeded bits.
 
     Returns
     -------

@@ -162,8 +162,8 @@ def repeated(
     Parameters
     ----------
     train
-        ``train(data)`` returns the release: numbers, a `Release`, or a model with ``coef_`` and ``intercept_``. It must
-        draw fresh noise in every call: values constant across calls are not noise.
+        Function from a data set to the release: numbers, a `Release`, or a model with ``coef_`` and ``intercept_``. The
+        function must draw fresh noise in every call.
     with_record, without_record
         Neighbouring data sets, passed to ``train`` unchanged, such as (X, y). Data sets close to the method's worst
         case give stronger bounds. Lists, arrays, (X, y) and tables must be neighbours under the claim's adjacency;
@@ -171,13 +171,13 @@ def repeated(
     claimed
         The claimed guarantee of ``train``, under an adjacency for which the two data sets are neighbours.
     workers
-        Number of processes. They are forked where possible; elsewhere ``train`` and the data must be picklable. Every
-        process needs its own random numbers. The noise of dperm, and the global generators of random, numpy and torch,
-        ensure this. A generator held by ``train`` would be copied: create it inside ``train``, without a seed, or use
-        one process. Each process begins with 6 to 38 training runs excluded from the audit, and copies are rejected. A
-        mixture of copied and fresh numbers is not detected.
+        Number of processes. Processes are forked where possible; otherwise ``train`` and the data must be picklable.
+        Every process needs its own random numbers, as the noise of dperm and the global generators of random, numpy and
+        torch provide. A generator stored in ``train`` would be copied to every process. Create such a generator inside
+        ``train``, without a seed, or use one process. Each process first makes 6 to 38 training runs that the audit
+        does not use, to detect copied random numbers. A mixture of copied and fresh numbers is not detected.
     statistics
-        Statistics to test; by default the best direction, and the lowest bits.
+        Statistics to test; by default `projection` and `low_bits`.
     profile
         The claimed privacy profile, if known.
     name
@@ -185,7 +185,7 @@ def repeated(
 
     Returns
     -------
-    Repeated
+    RepeatedTraining
         Subject for `audit`.
 
     Raises

@@ -17,7 +17,15 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class RunSample:
-    """Outputs, one row for each run, and whether the run included the record."""
+    """Outputs of all runs, and whether each run included the record.
+
+    Attributes
+    ----------
+    outputs
+        Released numbers, one row for each run.
+    included
+        Whether the run included the record.
+    """
 
     outputs: Floats
     included: Truths
@@ -32,7 +40,18 @@ class RunSample:
         return self.outputs.reshape(len(self), -1)
 
     def split(self, share: float) -> tuple["RunSample", "RunSample"]:
-        """Split into the first runs, for choosing thresholds, and the remaining ones, for testing; disjoint (A5)."""
+        """Split the runs into the first ones, for choosing thresholds, and the remaining ones, for testing (A5).
+
+        Parameters
+        ----------
+        share
+            Fraction of the runs in the first part.
+
+        Returns
+        -------
+        tuple[RunSample, RunSample]
+            The two disjoint parts.
+        """
         first = round(share * len(self))
         return self[:first], self[first:]
 

@@ -30,7 +30,7 @@ SPLIT = 0.2
 
 @runtime_checkable
 class Statistic(Protocol):
-    """Statistic of an audit: a decision rule with a lower bound."""
+    """Protocol of an audit statistic, a decision rule with a lower bound on epsilon."""
 
     @property
     def name(self) -> str:
@@ -38,10 +38,21 @@ class Statistic(Protocol):
 
     @property
     def share(self) -> float:
-        """Weight in the division of alpha among the statistics of an audit."""
+        """Relative share of the error probability alpha among the statistics of an audit."""
 
     def tested(self, runs: int) -> int:
-        """Return the number of runs available for guesses."""
+        """Return the number of runs available for guesses.
+
+        Parameters
+        ----------
+        runs
+            Number of runs.
+
+        Returns
+        -------
+        int
+            Number of runs used for the bound.
+        """
 
     def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
         """Return the lower bound on epsilon, false with probability at most ``alpha``.
@@ -73,14 +84,14 @@ class FixedThreshold:
     score
         Function from outputs to a number for each run.
     threshold
-        Guess "in" for scores of at least ``threshold``, "out" for at most ``lower``, abstain in between. 0 guesses
-        every run.
+        Guess "in" for scores of at least ``threshold`` and "out" for scores of at most ``lower``; otherwise abstain. A
+        threshold of 0 makes a guess in every run.
     lower
         Threshold for "out"; by default minus ``threshold``.
     share
-        Weight in the division of alpha.
+        Relative share of the error probability alpha for this statistic.
     gaussian
-        Whether the trade-off is known to be Gaussian: then every run gets a guess, and the bound uses mu (A1).
+        Whether the trade-off is known to be Gaussian. If so, every run gets a guess, and the bound uses mu (A1).
     """
 
     name: str
@@ -110,15 +121,41 @@ class FixedThreshold:
 
     @property
     def low(self) -> float:
-        """Threshold for "out": scores up to it."""
+        """Largest score for which the guess is "out"."""
         return -self.threshold if self.lower is None else self.lower
 
     def tested(self, runs: int) -> int:
-        """Return ``runs``: every run is available for guesses."""
+        """Return ``runs``: every run is available for guesses.
+
+        Parameters
+        ----------
+        runs
+            Number of runs.
+
+        Returns
+        -------
+        int
+            ``runs``.
+        """
         return runs
 
     def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
-        """Return the bound from the guesses of all runs."""
+        """Return the lower bound from the guesses in all runs.
+
+        Parameters
+        ----------
+        sample
+            Outputs and coins of all runs.
+        delta
+            The delta of the bound.
+        alpha
+            Available error probability.
+
+        Returns
+        -------
+        LowerBound
+            Bound with confidence at least 1 - ``alpha``.
+        """
         scores = run_scores(self.score, sample)
         if not self.gaussian:
             counts = count_guesses(scores, sample.included, low=self.low, high=self.threshold)
@@ -130,20 +167,21 @@ class FixedThreshold:
 
 @dataclass(frozen=True)
 class SelectedThreshold:
-    """Score and thresholds learnt on the first runs, and tested on the remaining ones (A5).
+    """Score with thresholds selected on the first runs and tested on the remaining ones (A5).
 
     Attributes
     ----------
     name
         Name for the report.
     learned
-        Function from the selecting runs to a score.
+        Function from the selection runs to a score.
     share
-        Weight in the division of alpha.
+        Relative share of the error probability alpha for this statistic.
     split
-        Share of the runs for learning and selection.
+        Fraction of the runs for learning and selection.
     gaussian
-        Whether to assume a Gaussian trade-off: every run gets a guess, at a threshold half-way between the medians.
+        Whether to assume a Gaussian trade-off. If so, every run gets a guess, with a threshold halfway between the
+        medians.
     """
 
     name: str
@@ -158,11 +196,37 @@ class SelectedThreshold:
         checks.between("split", self.split, 0.01, 0.9, "It is the share of the runs to choose thresholds with.")
 
     def tested(self, runs: int) -> int:
-        """Return the number of runs left after the selection."""
+        """Return the number of runs that remain after the selection.
+
+        Parameters
+        ----------
+        runs
+            Number of runs.
+
+        Returns
+        -------
+        int
+            Number of runs used for the bound.
+        """
         return runs - round(self.split * runs)
 
     def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
-        """Return the bound from the guesses of the runs not used for the selection."""
+        """Return the lower bound from the guesses in the runs not used for the selection.
+
+        Parameters
+        ----------
+        sample
+            Outputs and coins of all runs.
+        delta
+            The delta of the bound.
+        alpha
+            Available error probability.
+
+        Returns
+        -------
+        LowerBound
+            Bound with confidence at least 1 - ``alpha``.
+        """
         first, rest = sample.split(self.split)
         score = self.learned(first)
         low, high = self._thresholds(run_scores(score, first), first, delta)

@@ -16,7 +16,10 @@ from dperm.privacy.profile import PrivacyProfile
 
 @runtime_checkable
 class Subject(Protocol):
-    """Training on two neighbouring data sets; the attacker sees one row of numbers for each run."""
+    """Protocol of an audit subject: a mechanism or training run on two neighbouring data sets.
+
+    The attacker sees one row of numbers for each run.
+    """
 
     @property
     def name(self) -> str:
@@ -36,30 +39,30 @@ class Subject(Protocol):
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """Public numbers for the report: neighbours, sizes."""
+        """Public numbers for the report, such as sizes and neighbours."""
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
         """Return one row of released numbers for each run.
 
-        Runs are independent, with fresh noise for each.
+        Runs are independent, and each draws fresh noise.
 
         Parameters
         ----------
         included
-            Run i includes the record iff ``included[i]``.
+            Whether each run includes the record.
         progress
-            Called with the finished share, in (0, 1].
+            Callback that receives the completed fraction of the work, in (0, 1].
 
         Returns
         -------
-        Floats
+        ndarray
             Released numbers; the first axis is the run.
         """
 
 
 @dataclass(frozen=True)
 class BatchSubject:
-    """Subject with a function drawing all runs at once.
+    """Subject with a function that simulates all runs at once.
 
     Attributes
     ----------
@@ -85,7 +88,20 @@ class BatchSubject:
     facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
-        """Return one row of released numbers for each run."""
+        """Return one row of released numbers for each run.
+
+        Parameters
+        ----------
+        included
+            Whether each run includes the record.
+        progress
+            Callback that receives the completed fraction of the work, in (0, 1].
+
+        Returns
+        -------
+        ndarray
+            Released numbers; the first axis is the run.
+        """
         drawn = self.draw(included)
         report_progress(progress)
         return drawn

@@ -18,7 +18,7 @@ Audits of the correct versions are tight, so 220 of them at 95 % would raise ele
 
 @runtime_checkable
 class Bug(Protocol):
-    """Known bug of private learning with an audit to detect it."""
+    """Protocol of a known bug in private learning, with an audit that detects it."""
 
     @property
     def name(self) -> str:
@@ -29,7 +29,22 @@ class Bug(Protocol):
         """One-sentence description of the bug."""
 
     def finding(self, *, buggy: bool, runs: int, seed: int) -> Finding:
-        """Audit the buggy or the correct version; claim and statistics are the same for both."""
+        """Audit the buggy or the correct version. The claim and the statistics are the same for both.
+
+        Parameters
+        ----------
+        buggy
+            Whether to audit the buggy version.
+        runs
+            Number of runs of the audit.
+        seed
+            Seed of coins and noise.
+
+        Returns
+        -------
+        Finding
+            Finding of the audit.
+        """
 
 
 @dataclass(frozen=True)
@@ -54,7 +69,22 @@ class SimulatedBug:
     effort: float = 1.0
 
     def finding(self, *, buggy: bool, runs: int, seed: int) -> Finding:
-        """Return the black-box audit; coins and noise have separate seeds."""
+        """Return the black-box audit. Coins and noise have separate seeds.
+
+        Parameters
+        ----------
+        buggy
+            Whether to audit the buggy version.
+        runs
+            Usual number of runs; multiplied by ``effort``.
+        seed
+            Seed of coins and noise.
+
+        Returns
+        -------
+        Finding
+            Finding of the audit.
+        """
         subject = self.subject(buggy, 2 * seed)
         return audit(subject, runs=round(self.effort * runs), confidence=CONFIDENCE, seed=2 * seed + 1)
 
@@ -79,5 +109,20 @@ class ExactBug:
     of_correct: Callable[[], Finding]
 
     def finding(self, *, buggy: bool, runs: int, seed: int) -> Finding:
-        """Return the exact audit; ``runs`` and ``seed`` are ignored."""
+        """Return the exact audit. ``runs`` and ``seed`` are ignored.
+
+        Parameters
+        ----------
+        buggy
+            Whether to audit the buggy version.
+        runs
+            Ignored.
+        seed
+            Ignored.
+
+        Returns
+        -------
+        Finding
+            Finding with confidence 1.
+        """
         return (self.of_buggy if buggy else self.of_correct)()

@@ -108,11 +108,11 @@ def matrix(
     repeats
         Number of audits of each correct version.
     seed
-        Seed of coins and noise; None draws one from the operating system.
+        Seed of coins and noise; None draws a seed from the operating system.
     bugs
         Bugs to audit; by default all.
     progress
-        Called with the finished share, in (0, 1].
+        Callback that receives the completed fraction of the work, in (0, 1].
 
     Returns
     -------
@@ -122,7 +122,7 @@ def matrix(
     Raises
     ------
     ParameterError
-        If ``runs`` is below 1,000, or ``bugs`` is empty or contains an object of any other type.
+        If ``runs`` is below 1,000, or ``bugs`` is empty or contains an object that is not a bug.
     """
     runs, repeats = checks.count("runs", runs, least=FEWEST_RUNS), checks.count("repeats", repeats)
     bugs = _checked(bugs)

@@ -63,24 +63,29 @@ def median_atom(values: ArrayLike, record: float, *, sigma: float, strength: flo
     """Return the probability that a perturbed median equals ``record``, rounded down (T42).
 
     The perturbed median minimises ``sum |w - x_i| + (Lambda/2) w^2 + b w``, b ~ N(0, sigma^2). It equals x if and only
-    if -b - Lambda x is a subgradient of the sum at x. The subgradients are [s - k, s + k]: s is the number of records
-    below x minus the number above, k the number equal to x.
+    if -b - Lambda x is a subgradient of the sum at x. The subgradients are the interval [s - k, s + k], where s is the
+    number of records below x minus the number above, and k is the number of records equal to x.
 
     Parameters
     ----------
     values
         The records.
     record
-        Value x of interest.
+        Attacked value x.
     sigma
         Standard deviation of b.
     strength
-        Lambda.
+        Regularization strength Lambda.
 
     Returns
     -------
     float
         Lower bound on the probability.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     return _place(values, record, strength).bracket(checks.positive("sigma", sigma))[0]
 
@@ -88,21 +93,22 @@ def median_atom(values: ArrayLike, record: float, *, sigma: float, strength: flo
 def median(
     values: ArrayLike, record: float, *, sigma: float, strength: float = 0.0, claimed: AnyGuarantee = CLAIMED
 ) -> Finding:
-    """Audit the perturbed median, by the atom p at ``record`` and the atom p' of a neighbour with one such record less.
+    """Audit the perturbed median by its atom at ``record``.
 
-    p <= e^epsilon p' + delta, so epsilon >= log((p - delta)/p'), maximised over the neighbours. If no other record has
-    the value, p' = 0, and epsilon is infinite at every delta below p.
+    Let p be the probability of this atom, and p' its probability for a neighbour with one such record less. Then p <=
+    e^epsilon p' + delta, so epsilon >= log((p - delta)/p'), maximised over the neighbours. If no other record has this
+    value, p' = 0, and epsilon is infinite at every delta below p.
 
     Parameters
     ----------
     values
         The records.
     record
-        Value of interest; without a record of this value the bound is 0.
+        Attacked value; the bound is 0 if no record has this value.
     sigma
         Standard deviation of the noise.
     strength
-        Lambda.
+        Regularization strength Lambda.
     claimed
         Claimed guarantee.
 
@@ -110,6 +116,11 @@ def median(
     -------
     Finding
         Lower bounds on epsilon and the verdict on the claim.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
 
     Examples
     --------

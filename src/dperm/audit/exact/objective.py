@@ -104,19 +104,24 @@ def nips08(epsilon: float, strength: float) -> ObjectiveMinimiser:
     """Return Algorithm 2 of Chaudhuri & Monteleoni 2008 as printed (T35).
 
     The loss is logistic, and b has density ``e^{-epsilon |b|/2}``. The algorithm ignores the determinant. The sign
-    error of its loss is corrected here (E5).
+    error in the printed loss is corrected here (E5).
 
     Parameters
     ----------
     epsilon
         Claimed epsilon.
     strength
-        Lambda = n lambda.
+        Regularization strength Lambda = n lambda.
 
     Returns
     -------
     ObjectiveMinimiser
         Subject for `objective`.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     epsilon = checks.positive("epsilon", epsilon)
     return _published("Algorithm 2 of NIPS 2008 as printed", epsilon, strength, 2 / epsilon)
@@ -130,12 +135,17 @@ def jmlr_2011(epsilon: float, strength: float) -> ObjectiveMinimiser:
     epsilon
         Claimed epsilon.
     strength
-        Lambda = n lambda.
+        Regularization strength Lambda = n lambda.
 
     Returns
     -------
     ObjectiveMinimiser
         Subject for `objective`.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     left, extra = jmlr11(1, strength, epsilon, 0.25)
     return _published("Algorithm 2 of JMLR 2011", epsilon, strength + extra, 2 / left)
@@ -154,18 +164,18 @@ def objective(
 
     The density of the minimiser is known (T35). For a pure claim, the audit searches for the largest privacy loss over
     neighbours and theta; the result is attained. For a claim with a delta, or at every delta (zCDP, GDP, RDP), the
-    audit bounds epsilon from below at one or several deltas. The audit of a plan tests the exact minimiser, before the
-    noise on the coefficients, against the part of the plan's epsilon for this step.
+    audit bounds epsilon from below at one or several deltas. The audit of a plan covers the exact minimiser, before
+    noise is added to the coefficients, and compares it with the part of the plan's epsilon for this step.
 
     Parameters
     ----------
     subject
-        Plan of `ObjectivePerturbation` for a loss of one score, or a published algorithm (`nips08`, `jmlr_2011`).
+        Plan of `ObjectivePerturbation` for a loss with one score, or a published algorithm (`nips08`, `jmlr_2011`).
     among
         Candidate sets of common records, as rows ((x,), target, count) within the radius. None uses a built-in choice,
         from no records to many.
     progress
-        Called with the finished share, in (0, 1].
+        Callback that receives the completed fraction of the work, in (0, 1].
 
     Returns
     -------
@@ -175,7 +185,7 @@ def objective(
     Raises
     ------
     ParameterError
-        If ``subject`` is of any other type, its loss has several scores, or ``among`` is not valid data.
+        If ``subject`` has an unsupported type, its loss has several scores, or ``among`` is not valid data.
 
     Examples
     --------

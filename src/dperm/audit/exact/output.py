@@ -122,14 +122,14 @@ def output(plan: OutputPlan, *, progress: Callable[[float], None] | None = None)
 
     Both data sets pass through the plan's bounds and its solver. Noise with density ~ e^{-||x||/s} around two points
     has the largest privacy loss ||theta - theta'||/s, attained at theta (T7). Gaussian noise is exactly mu-GDP with mu
-    = ||theta - theta'||/sigma (T6). The data sets used come close to the bound of T30.
+    = ||theta - theta'||/sigma (T6). The sensitivity of these data sets is close to the bound of T30.
 
     Parameters
     ----------
     plan
-        Plan of `OutputPerturbation` for a loss of one score; rows use the first two coordinates.
+        Plan of `OutputPerturbation` for a loss with one score; rows use the first two coordinates.
     progress
-        Called with the finished share, in (0, 1].
+        Callback that receives the completed fraction of the work, in (0, 1].
 
     Returns
     -------
@@ -139,7 +139,7 @@ def output(plan: OutputPlan, *, progress: Callable[[float], None] | None = None)
     Raises
     ------
     ParameterError
-        If ``plan`` is of any other type, or its loss has several scores.
+        If ``plan`` has an unsupported type, or its loss has several scores.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Exposure (A10): advantage of a sequence model over guessing, for a secret from its training data.
+"""Exposure (A10): how much easier a sequence model makes it to guess a secret from its training data.
 
 Carlini et al. 2019, "The Secret Sharer". A random secret from a known space is planted in the training data, and the
 model ranks the whole space. Any model works: a `SequenceModel`, or a function that scores whole sequences.

@@ -75,7 +75,7 @@ def _counts(symbols: Integers, lengths: Integers, order: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class CharacterModel:
-    """Probability P(c | h) of each character c after each context h of three: smoothed counts.
+    """Character model with smoothed counts: P(c | h) for each character c after each context h of three characters.
 
     P_k(c | h) = (N(hc) + a P_k-1(c | h')) / (N(h) + a), with h' the context without its first character, down to the
     uniform distribution (MacKay & Peto 1995). The model memorises rare lines: in a text with several thousand codes, a
@@ -90,7 +90,18 @@ class CharacterModel:
     logs: Floats
 
     def log_probabilities(self, contexts: Integers) -> Floats:
-        """Return log probabilities of the next symbol; line ends pad short contexts."""
+        """Return the log probabilities of the next symbol. Short contexts are padded with line ends.
+
+        Parameters
+        ----------
+        contexts
+            Symbols of the contexts, of shape (rows, length).
+
+        Returns
+        -------
+        ndarray
+            Natural log probabilities, of shape (rows, symbols).
+        """
         contexts = np.asarray(contexts, dtype=np.int64)
         padding = np.full((len(contexts), ORDER - 1), END, dtype=np.int64)
         cells = np.zeros(len(contexts), dtype=np.int64)
@@ -99,7 +110,23 @@ class CharacterModel:
         return self.logs[cells]
 
     def loss(self, lines: Sequence[str]) -> float:
-        """Return the mean -log P per character of these lines, including line ends, in nats."""
+        """Return the mean of -log P per character, including line ends, in nats.
+
+        Parameters
+        ----------
+        lines
+            Lines of text.
+
+        Returns
+        -------
+        float
+            Mean loss in nats.
+
+        Raises
+        ------
+        ParameterError
+            If there are no lines.
+        """
         if not lines:
             raise ParameterError(argument="lines", rule="must contain at least one line")
         symbols, lengths = symbol_table(lines, LONGEST, ORDER - 1)
@@ -107,7 +134,7 @@ class CharacterModel:
 
 
 def train(lines: Sequence[str]) -> CharacterModel:
-    """Return the model of the exact counts: **not private**.
+    """Return the model of the exact counts, which is **not private**.
 
     Parameters
     ----------
@@ -125,11 +152,11 @@ def train(lines: Sequence[str]) -> CharacterModel:
 def train_private(
     lines: Sequence[str], goal: AnyGuarantee, *, budget: Budget | None = None, bits: Bits | None = None
 ) -> Release[CharacterModel]:
-    """Return the model of noisy counts; a record is a line of text, and the model meets ``goal`` (T6).
+    """Return the model of noisy counts, which satisfies ``goal`` for single lines of text (T6).
 
     The Gaussian mechanism releases all counts at once, calibrated to the L2 sensitivity of one line (`sensitivity`).
     The rest is post-processing (T3). Counts below sigma sqrt(2 log cells), the largest noise expected in their table,
-    become 0. Contexts are trusted from a count of sigma on.
+    become 0. A context is used if its count is at least sigma.
 
     Parameters
     ----------

@@ -42,14 +42,14 @@ SAMPLES = "It is the number of random candidates that the secret is compared wit
 class Exposure:
     """Exposure of a secret in bits: log2 of the size of its space minus log2 of its rank (A10).
 
-    The secret of lowest perplexity has rank 1. A secret outside the training data has `CHANCE` bits on average, and
-    more than b bits with probability 2^-b. Equally likely candidates share their middle rank, so an uninformative model
-    gives 1 bit for every secret.
+    The secret of lowest perplexity has rank 1. A secret outside the training data has an exposure of `CHANCE` bits on
+    average, and of more than b bits with probability 2^-b. Equally likely candidates share their middle rank, so an
+    uninformative model gives every secret an exposure of 1 bit.
 
     Attributes
     ----------
     bits
-        The exposure.
+        The exposure, in bits.
     most
         Largest possible exposure, log2 of the size of the space.
     method
@@ -61,7 +61,7 @@ class Exposure:
     interval
         Confidence interval of a sampled exposure.
     fit
-        Kolmogorov-Smirnov p-value of the extrapolated distribution on its own sample; a small value indicates a bad
+        Kolmogorov-Smirnov p-value of the extrapolated distribution on its own sample; a small value indicates a poor
         fit.
     """
 
@@ -79,7 +79,7 @@ class Exposure:
 
     @property
     def summary(self) -> Fact:
-        """Exposure relative to its largest possible value and to a secret outside the training data."""
+        """Exposure relative to its largest possible value and to that of a secret outside the training data."""
         template = (
             "Exposure {bits:.1f} of {most:.1f} bits ({method}, {candidates:,} candidates); a secret never seen has "
             "{chance:.1f} on average."
@@ -135,7 +135,7 @@ def exact_exposure(
     secret
         Symbols of the secret after the prefix.
     progress
-        Called with the finished share, in (0, 1].
+        Callback that receives the completed fraction of the work, in (0, 1].
 
     Returns
     -------
@@ -147,7 +147,9 @@ def exact_exposure(
 
 
 def exposure_among(scores: ArrayLike, place: int) -> Exposure:
-    """Return the exposure of the secret at index ``place`` among all; equally likely secrets share their middle rank.
+    """Return the exposure of one secret, given the log probabilities of all secrets.
+
+    Equally likely secrets share their middle rank.
 
     Parameters
     ----------
@@ -160,6 +162,11 @@ def exposure_among(scores: ArrayLike, place: int) -> Exposure:
     -------
     Exposure
         The exact exposure.
+
+    Raises
+    ------
+    ParameterError
+        If ``scores`` is empty, or ``place`` is out of range.
     """
     scores = log_probabilities("scores", scores, dims=1)
     if not len(scores):
@@ -187,8 +194,8 @@ def count_likelier(scores: Floats, score: float) -> tuple[int, int]:
 def all_log_probabilities(model: Scorer, space: SecretSpace, *, progress: Progress = None) -> Floats:
     """Return the log probability of every secret, in the order of `SecretSpace.place`.
 
-    For a `SequenceModel`, secrets share contexts in a tree: 10^6 codes of six digits take 1 + 10 + ... + 10^5 = 111,111
-    contexts. A function scores each sequence by itself.
+    For a `SequenceModel`, secrets share their contexts: 10^6 codes of six digits need 1 + 10 + ... + 10^5 = 111,111
+    contexts. A function scores each sequence separately.
 
     Parameters
     ----------
@@ -197,12 +204,17 @@ def all_log_probabilities(model: Scorer, space: SecretSpace, *, progress: Progre
     space
         Space with at most 10^8 secrets.
     progress
-        Called with the finished share, in (0, 1].
+        Callback that receives the completed fraction of the work, in (0, 1].
 
     Returns
     -------
-    Floats
+    ndarray
         One log probability per secret.
+
+    Raises
+    ------
+    ParameterError
+        If the space has more than 10^8 secrets.
     """
     checked_model(model)
     if space.size > MOST_SECRETS:
@@ -264,10 +276,11 @@ def sampled_exposure(
     seed: int | None = None,
     progress: Progress = None,
 ) -> Exposure:
-    """Return log2 S - log2(1 + number of S random candidates likelier than the secret) (A10).
+    """Return an estimate of the exposure from S random candidates (A10).
 
-    The estimate is at most log2 S. The interval is Clopper-Pearson's for the share of likelier candidates, in bits.
-    Equally likely candidates count as likelier for its lower end only.
+    The estimate is log2 S - log2(1 + k), where k candidates are more likely than the secret. The estimate is at most
+    log2 S. The interval is the Clopper-Pearson interval for the share of more likely candidates, in bits. Equally
+    likely candidates count as more likely for the lower end only.
 
     Parameters
     ----------
@@ -282,14 +295,19 @@ def sampled_exposure(
     confidence
         Confidence level of the interval.
     seed
-        Seed of the candidates; None draws one from the operating system.
+        Seed of the candidates; None draws a seed from the operating system.
     progress
-        Called with the finished share, in (0, 1].
+        Callback that receives the completed fraction of the work, in (0, 1].
 
     Returns
     -------
     Exposure
         The estimate with its interval.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     samples = checks.count("samples", samples, SAMPLES, least=100)
     confidence = checks.positive_delta("confidence", confidence)
@@ -317,10 +335,11 @@ def extrapolated_exposure(
     seed: int | None = None,
     progress: Progress = None,
 ) -> Exposure:
-    """Return -log2 F(log-perplexity of the secret), with F a skew-normal CDF fitted to random candidates (A10).
+    """Return the exposure extrapolated from a skew-normal distribution fitted to random candidates (A10).
 
-    The result can exceed ``log2 |R|``. ``Exposure.fit`` is the p-value of the Kolmogorov-Smirnov distance between the
-    fitted distribution and its own sample. A small value rejects the fit; a large value does not prove it.
+    The exposure is -log2 F(log-perplexity of the secret), where F is the fitted distribution function. The result can
+    exceed ``log2 |R|``. ``Exposure.fit`` is the p-value of the Kolmogorov-Smirnov distance between the fitted
+    distribution and its own sample. A small value rejects the fit; a large value does not prove it.
 
     Parameters
     ----------
@@ -333,9 +352,9 @@ def extrapolated_exposure(
     samples
         Number of random candidates, at least 100.
     seed
-        Seed of the candidates; None draws one from the operating system.
+        Seed of the candidates; None draws a seed from the operating system.
     progress
-        Called with the finished share, in (0, 1].
+        Callback that receives the completed fraction of the work, in (0, 1].
 
     Returns
     -------
@@ -346,6 +365,8 @@ def extrapolated_exposure(
     ------
     AssumptionError
         If all candidates have the same log probability, or some have probability 0.
+    ParameterError
+        If an argument is out of range.
     """
     samples = checks.count("samples", samples, SAMPLES, least=100)
     score = float(secret_scores(model, space, np.array([space.place(secret)]))[0])

@@ -21,10 +21,21 @@ Progress = Callable[[float], None] | None
 
 @runtime_checkable
 class SequenceModel(Protocol):
-    """Model with a distribution of the next symbol."""
+    """Protocol of a model with a distribution of the next symbol."""
 
     def log_probabilities(self, contexts: Integers) -> Floats:
-        """Return natural log probabilities of the next symbol, (rows, symbols), for contexts (rows, length)."""
+        """Return the natural log probabilities of the next symbol.
+
+        Parameters
+        ----------
+        contexts
+            Symbols of the contexts, of shape (rows, length).
+
+        Returns
+        -------
+        ndarray
+            Log probabilities, of shape (rows, symbols).
+        """
 
 
 Scorer = SequenceModel | Score

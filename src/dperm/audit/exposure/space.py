@@ -65,7 +65,7 @@ class SecretSpace:
 
     @property
     def contexts(self) -> int:
-        """Number of proper prefixes of secrets: the number of model evaluations to score all secrets."""
+        """Number of proper prefixes of secrets, which is the number of model evaluations for all secrets."""
         sizes = [len(each) for each in self.choices]
         return sum(math.prod(sizes[:level]) for level in range(len(sizes)))
 
@@ -75,7 +75,18 @@ class SecretSpace:
         return math.log2(self.size)
 
     def secrets(self, places: Integers) -> Integers:
-        """Return the symbols after the prefix of the secrets with these indices, of shape (rows, positions)."""
+        """Return the symbols of secrets, without the prefix.
+
+        Parameters
+        ----------
+        places
+            Indices of secrets.
+
+        Returns
+        -------
+        ndarray
+            Symbols, of shape (rows, positions).
+        """
         left, columns = np.asarray(places, dtype=np.int64), []
         for each in reversed(self.choices):  # numpy's unravel_index has 64 dimensions at most
             left, digits = np.divmod(left, len(each))
@@ -83,7 +94,23 @@ class SecretSpace:
         return np.stack(columns[::-1], axis=1)
 
     def place(self, secret: Sequence[int]) -> int:
-        """Return the index of a secret, in lexicographic order of the choices."""
+        """Return the index of a secret, in lexicographic order of the choices.
+
+        Parameters
+        ----------
+        secret
+            Symbols of the secret after the prefix.
+
+        Returns
+        -------
+        int
+            Index of the secret, from 0.
+
+        Raises
+        ------
+        ParameterError
+            If ``secret`` is not in the space.
+        """
         found = 0
         try:
             for each, symbol in zip(self.choices, secret, strict=True):
@@ -96,11 +123,40 @@ class SecretSpace:
         return found
 
     def draw(self, count: int, seed: int | None = None) -> Integers:
-        """Draw ``count`` indices uniformly with replacement; the space is public."""
+        """Draw indices of secrets uniformly with replacement. The space is public.
+
+        Parameters
+        ----------
+        count
+            Number of indices.
+        seed
+            Seed of the draw; None draws a seed from the operating system.
+
+        Returns
+        -------
+        ndarray
+            Indices of the drawn secrets.
+
+        Raises
+        ------
+        ParameterError
+            If ``count`` is not a positive integer.
+        """
         return generator(seed, "secrets").integers(0, self.size, checks.count("count", count, SECRET))
 
     def sequences(self, places: Integers) -> Integers:
-        """Return the whole sequences, prefix and secret, for these indices."""
+        """Return whole sequences, prefix and secret.
+
+        Parameters
+        ----------
+        places
+            Indices of secrets.
+
+        Returns
+        -------
+        ndarray
+            Symbols, one sequence per row.
+        """
         secrets = self.secrets(places)
         return np.concatenate([np.tile(np.array(self.prefix, dtype=np.int64), (len(secrets), 1)), secrets], axis=1)
 

@@ -49,6 +49,11 @@ def rate_ceiling(guarantee: Guarantee | PrivacyProfile, false_positive_rate: flo
     -------
     float
         Upper bound on the true-positive rate.
+
+    Raises
+    ------
+    ParameterError
+        If ``false_positive_rate`` is not in [0, 1].
     """
     rate = checks.probability("false_positive_rate", false_positive_rate)
     missed = profile_of(guarantee).tradeoff(rate)
@@ -58,8 +63,8 @@ def rate_ceiling(guarantee: Guarantee | PrivacyProfile, false_positive_rate: flo
 def area_ceiling(guarantee: Guarantee | PrivacyProfile) -> float:
     """Return the largest area under the ROC curve of any attack on one record: 1 - integral of f, rounded up.
 
-    f is at least the largest of the lines of Dong, Roth & Su 2019, Prop 2.12, at any finite set of epsilons. Their
-    maximum is convex, and the midpoint rule integrates convex functions from below.
+    The trade-off curve f is at least the maximum of the lines of Dong, Roth & Su 2019, Prop 2.12, for any finite set of
+    epsilons. This maximum is convex, and the midpoint rule underestimates the integral of a convex function.
 
     Parameters
     ----------

@@ -35,25 +35,25 @@ def lira(
 ) -> MembershipResult:
     """Attack models made by ``make`` and trained on halves of the records, with LiRA.
 
-    The function trains ``models`` models, each record in half of them. Each model in turn is the target; the attacker
-    uses the others except the target's complement. Scores pooled over targets are dependent, so ``roc`` is descriptive.
-    The first model alone, under add_remove, is a one-run audit: its coins are independent and fair, and independent of
-    the other pairs' coins and moments.
+    The function trains ``models`` models, and each record is in half of them. Each model in turn is the target; the
+    attacker uses the others except the target's complement. Scores pooled over targets are dependent, so ``roc`` is
+    descriptive. Under add_remove, the first model alone is a one-run audit, because its coins are fair, independent of
+    each other, and independent of the other pairs of models.
 
     Parameters
     ----------
     make
         Function returning a fresh model with ``fit`` and ``predict_proba``, ``decision_function`` or ``predict``.
     X, y
-        Records; each model is trained on a half.
+        Records and labels; each model is trained on half of them.
     models
         Number of models to train; an even number. With fewer than 64, all records share one variance.
     adjacency
-        "add_remove": independent coins. "replace_one": every model has exactly half of the records.
+        "add_remove" for independent coins, or "replace_one" for exactly half of the records in every model.
     seed
-        Seed of the halves; None draws one from the operating system.
+        Seed of the halves; None draws a seed from the operating system.
     progress
-        Called with the finished share of the training runs, in (0, 1].
+        Callback that receives the completed fraction of the training runs, in (0, 1].
 
     Returns
     -------
@@ -76,7 +76,7 @@ def lira_logistic(
     dtype: Precision = "float32",
     seed: int | None = None,
 ) -> MembershipResult:
-    """Attack binary logistic regression with LiRA, training all models at once (A9); 256 models take a moment.
+    """Attack binary logistic regression with LiRA, training all models at once (A9).
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def lira_logistic(
     dtype
         Floating-point precision used in training.
     seed
-        Seed of the halves; None draws one from the operating system.
+        Seed of the halves; None draws a seed from the operating system.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def lira_against(
 ) -> MembershipResult:
     """Attack one model trained on the records marked by ``member``, with the attacker's own shadow models.
 
-    The shadow models of a private ``target`` may be non-private: training is faster, and the bounds stay valid.
+    The shadow models of a private ``target`` may be non-private. Training is then faster, and the bounds stay valid.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def lira_against(
     make
         Function returning a fresh model for the attacker to train.
     X, y
-        Records, members and others.
+        Records and labels, of members and non-members.
     member
         Whether the target was trained on each record.
     models
@@ -163,14 +163,19 @@ def lira_against(
         Whether an independent fair coin decided each entry of ``member``. If so, the attack is a one-run audit, and may
         refute a guarantee under add_remove. A split into two halves does not qualify.
     seed
-        Seed of the shadow models' halves; None draws one from the operating system.
+        Seed of the shadow models' halves; None draws a seed from the operating system.
     progress
-        Called with the finished share of the training runs, in (0, 1].
+        Callback that receives the completed fraction of the training runs, in (0, 1].
 
     Returns
     -------
     MembershipResult
         ROC curves of the attack and of a single threshold for all records.
+
+    Raises
+    ------
+    ParameterError
+        If ``member`` does not have one boolean per record.
     """
     rows, labels = checked_records("X, y", X, y)
     bits = truths("member", member)

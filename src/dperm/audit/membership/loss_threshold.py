@@ -18,7 +18,7 @@ def loss_threshold(model: object, members: Pair, non_members: Pair) -> Membershi
     Parameters
     ----------
     model
-        Fitted classifier with ``predict_proba`` or ``decision_function``, or regression with ``predict``.
+        Fitted classifier with ``predict_proba`` or ``decision_function``, or fitted regressor with ``predict``.
     members
         (X, y) of training records.
     non_members

@@ -21,10 +21,10 @@ def paired_coins(
 
     Each record is in exactly half of the models, so its effect on a model can be estimated.
 
-    Under add_remove the coins of a column are independent and fair: a column is the design of a one-run audit (A6).
-    Under replace_one every model has half of the records: "in" and "out" then differ in one replaced record, averaged
-    over the others. The guarantee still bounds the attack on each record (hockey-stick divergences are jointly convex),
-    but the coins of one column are dependent.
+    Under add_remove the coins of a column are independent and fair, as a one-run audit requires (A6). Under replace_one
+    every model has half of the records, so "in" and "out" differ in one replaced record, averaged over the others. The
+    guarantee still bounds the attack on each record, because hockey-stick divergences are jointly convex, but the coins
+    of one column are dependent.
 
     Parameters
     ----------
@@ -35,12 +35,17 @@ def paired_coins(
     adjacency
         "add_remove" or "replace_one".
     seed
-        Seed of the coins; None draws one from the operating system.
+        Seed of the coins; None draws a seed from the operating system.
 
     Returns
     -------
-    Mask
+    ndarray
         Booleans of shape (records, models).
+
+    Raises
+    ------
+    ParameterError
+        If a number is too small or odd.
     """
     records, models = checks.count("records", records, least=2), even_model_count("models", models)
     coins = generator(seed, "halves of shadow models, in pairs")

@@ -19,22 +19,23 @@ NOT_COVERED = Fact("membership.not-covered", "not covered by the guarantee: comp
 
 @dataclass(frozen=True, repr=False)
 class MembershipResult:
-    """ROC curves of an attack, **not covered by any guarantee**, because they are computed from the private records.
+    """ROC curves of an attack. They are computed from private records and **not covered by any guarantee**.
 
     Attributes
     ----------
     attack
         Name of the attack.
     roc
-        All trials: of one model, or of each model in turn.
+        ROC curve over all trials, of one model or of each model in turn.
     one_run
-        Trials of one model with independent coins, the basis for a verdict on a guarantee (A6). None if unavailable.
+        ROC curve over the trials of one model with independent coins, the basis for a verdict on a guarantee (A6). None
+        if unavailable.
     baseline
-        The same models attacked by one threshold for all records, for comparison.
+        ROC curve of an attack on the same models with one threshold for all records, for comparison.
     adjacency
         Neighbouring relation between "in" and "out"; None if unknown (for a given model and given records).
     facts
-        Numbers of the attack: models, records, ....
+        Numbers of the attack, such as the numbers of models and records.
     """
 
     attack: str
@@ -58,7 +59,7 @@ class MembershipResult:
         claimed
             The claimed guarantee.
         delta
-            The delta of the bounds; None takes the claim's own.
+            The delta of the bounds; None uses the delta of the claim.
         confidence
             Simultaneous confidence level of all bounds.
 
@@ -76,8 +77,8 @@ class MembershipResult:
     def ceilings(self, claimed: AnyGuarantee) -> dict[str, float]:
         """Return the largest AUC and true-positive rates allowed by the claim.
 
-        The limits also hold for rates over all records: if each point (FPR_i, TPR_i) lies under a concave curve, so
-        does their mean.
+        The limits also hold for rates averaged over all records, because the mean of points under a concave curve lies
+        under the curve.
 
         Parameters
         ----------

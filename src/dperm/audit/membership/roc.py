@@ -100,10 +100,19 @@ def _inverted(found: float, z: float, members: int, non_members: int) -> tuple[f
 
 @dataclass(frozen=True)
 class Rate:
-    """Point of a ROC curve, with two-sided intervals at the requested confidence."""
+    """Point of a ROC curve, with two-sided intervals at the requested confidence.
+
+    Attributes
+    ----------
+    threshold
+        Scores above the threshold are classified as members.
+    false_positive_rate, false_positive_interval
+        Share of the non-members classified as members, with its interval.
+    true_positive_rate, true_positive_interval
+        Share of the members classified as members, with its interval.
+    """
 
     threshold: float
-    """Scores above the threshold are classified as members."""
     false_positive_rate: float
     false_positive_interval: tuple[float, float]
     true_positive_rate: float
@@ -117,15 +126,24 @@ class Roc:
     Attributes
     ----------
     scores
-        One per trial; larger for likely members.
+        One score per trial; larger for likely members.
     member
         Whether the record of the trial was in the training data.
     trials
         Dependence between trials. Intervals are confidence intervals for independent trials only. Scores of records of
         *one* model depend on each other through the model, and their intervals are descriptive.
     adjacency
-        Neighbouring relation between "in" and "out": a present or absent record is added or removed. It is replaced
-        only if another record takes its place. None for dependent trials with an unknown relation.
+        Neighbouring relation between "in" and "out". A record that is present or absent is added or removed;
+        replace_one applies only if a different record takes its place. None for dependent trials with an unknown
+        relation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dperm.audit.membership import Roc
+    >>> scores = np.arange(40.0)
+    >>> Roc.of(scores, scores >= 20).auc
+    1.0
     """
 
     scores: Floats
@@ -152,7 +170,7 @@ class Roc:
         Parameters
         ----------
         scores
-            One per trial; larger for likely members.
+            One score per trial; larger for likely members.
         member
             Membership bit of each trial.
         trials
@@ -187,7 +205,7 @@ class Roc:
 
     @cached_property
     def curve(self) -> tuple[Floats, Floats]:
-        """(false-positive rates, true-positive rates), from (0, 0) to (1, 1), at each distinct score."""
+        """False-positive and true-positive rates at each distinct score, from (0, 0) to (1, 1)."""
         thresholds = np.unique(self.scores)[::-1]
         false = np.searchsorted(-self.non_members, -thresholds, "right") / len(self.non_members)
         true = np.searchsorted(-self.members, -thresholds, "right") / len(self.members)
@@ -199,16 +217,34 @@ class Roc:
         return area(self.members, self.non_members)
 
     def auc_interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return a two-sided interval for the area: DeLong on the logit scale, approximate, for independent trials."""
+        """Return a two-sided interval for the area under the curve.
+
+        The interval is that of DeLong on the logit scale. This approximation is valid for independent trials.
+
+        Parameters
+        ----------
+        confidence
+            Confidence level of the interval.
+
+        Returns
+        -------
+        tuple[float, float]
+            (low, high).
+
+        Raises
+        ------
+        ParameterError
+            If an argument is out of range.
+        """
         return area_interval(self.members, self.non_members, checks.positive_delta("confidence", confidence))
 
     def at(self, false_positive_rate: float, confidence: float = 0.95) -> Rate:
         """Return the point at the lowest threshold with at most this false-positive rate.
 
-        The threshold is a non-member's score, independent of the members. Given it, the true positives are binomial,
-        and Clopper-Pearson applies. Without ties, the true false-positive rate above the j-th largest of n_0 scores is
-        Beta(j, n_0 - j + 1), and Clopper-Pearson's upper end is its exact quantile. Both statements require independent
-        trials.
+        The threshold is the score of a non-member, and so independent of the members. Given the threshold, the number
+        of true positives is binomial, and the Clopper-Pearson interval applies. Without ties, the true false-positive
+        rate above the j-th largest of n_0 scores is Beta(j, n_0 - j + 1), and the upper end of the Clopper-Pearson
+        interval is an exact quantile of this distribution. Both statements require independent trials.
 
         Parameters
         ----------
@@ -221,6 +257,11 @@ class Roc:
         -------
         Rate
             Threshold and rates with intervals.
+
+        Raises
+        ------
+        ParameterError
+            If an argument is out of range.
         """
         rate = checks.probability("false_positive_rate", false_positive_rate)
         allowed = min(int(rate * len(self.non_members) * (1 + 1e-12)), len(self.non_members) - 1)
@@ -240,6 +281,11 @@ class Roc:
         -------
         Rate
             Threshold and rates with intervals.
+
+        Raises
+        ------
+        ParameterError
+            If an argument is out of range.
         """
         confidence = checks.positive_delta("confidence", confidence)
         threshold = float(numbers("threshold", threshold, dims=0, finite=False))
@@ -253,7 +299,18 @@ class Roc:
         )
 
     def tpr_at(self, false_positive_rate: float) -> float:
-        """Return the true-positive rate at the lowest threshold with at most this false-positive rate."""
+        """Return the true-positive rate at the lowest threshold with at most this false-positive rate.
+
+        Parameters
+        ----------
+        false_positive_rate
+            Largest false-positive rate, in [0, 1].
+
+        Returns
+        -------
+        float
+            True-positive rate.
+        """
         return self.at(false_positive_rate).true_positive_rate
 
     def ceilings(self, guarantee: Guarantee | PrivacyProfile, rates: Sequence[float] = RATES) -> dict[str, float]:
@@ -283,7 +340,7 @@ class Roc:
         claimed
             The claimed guarantee.
         delta
-            The delta of the bounds; None takes the claim's own.
+            The delta of the bounds; None uses the delta of the claim.
         confidence
             Simultaneous confidence level of all bounds.
 
@@ -295,14 +352,14 @@ class Roc:
         return membership_finding(self, claimed, delta=delta, confidence=confidence)
 
     def exceeds(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> bool:
-        """Test whether the attack refutes the guarantee; the error probability is at most 1 - confidence.
+        """Return whether the attack refutes the guarantee, with error probability at most 1 - confidence.
 
-        A curve crossing the limit at some point proves nothing: every tested point costs confidence (A5).
+        A curve that crosses the limit at some point is no proof, since every tested point costs confidence (A5).
 
         Parameters
         ----------
         claimed, delta, confidence
-            As for `finding`.
+            See `finding`.
 
         Returns
         -------
@@ -313,7 +370,7 @@ class Roc:
 
     @property
     def hint(self) -> str:
-        """Advice for scores clearly lower for members than for non-members; "" otherwise."""
+        """Advice if scores are clearly lower for members than for non-members; "" otherwise."""
         return "" if self.auc_interval(REVERSAL_CONFIDENCE)[1] >= 0.5 else str(REVERSED_SCORES)
 
     @property

@@ -80,13 +80,13 @@ def scores_of(model: object, X: ArrayLike, y: ArrayLike) -> Floats:
 
     Returns
     -------
-    Floats
+    ndarray
         One score per record.
 
     Raises
     ------
     ParameterError
-        If the model has none of the methods, returns NaN, or has not seen a label of ``y``.
+        If the model has none of these methods, returns NaN, or does not know a label in ``y``.
     """
     if isinstance(model, DecisionClassifier) and len(model.classes_) == 2:
         margins = np.asarray(model.decision_function(X), dtype=np.float64)

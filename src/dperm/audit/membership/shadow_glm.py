@@ -151,10 +151,11 @@ def _shares(
 def shadow_logistic(X: Floats, signs: Floats, mask: Mask, *, C: float = 1.0, dtype: Precision = "float32") -> Reals:
     """Return the minimisers (columns x models) of ``sum_i mask_ik log(1 + exp(-s_i x_i.w)) + |w|^2 / (2 C)`` (A9).
 
-    The method is quasi-Newton with one shared Hessian for all models, with Anderson acceleration. It uses the Hessian
-    of the whole data with weights 1/2, and starts at the minimum of this weighted problem. A step costs two products
-    with X and a tanh. Halves of many records are similar, so steps shrink quickly. Slower models (few records, weak
-    regularisation) finish with Newton's method and their own Hessians, in double precision.
+    The solver is a quasi-Newton method with one Hessian shared by all models, and Anderson acceleration. The Hessian is
+    that of all data with weights 1/2, and the solver starts at the minimum of this weighted problem. A step costs two
+    products with X and a tanh. Random halves of many records are similar, so the solver converges quickly. Models that
+    converge slowly, because of few records or weak regularisation, finish with Newton's method and their own Hessians
+    in double precision.
 
     Parameters
     ----------
@@ -171,8 +172,13 @@ def shadow_logistic(X: Floats, signs: Floats, mask: Mask, *, C: float = 1.0, dty
 
     Returns
     -------
-    Reals
+    ndarray
         Coefficients, (d, K).
+
+    Raises
+    ------
+    ParameterError
+        If ``C`` is out of range, or the shapes do not match.
     """
     X, signs, mask = check_problem(X, signs, mask)
     strength = 1 / checks.between("C", C, 1e-12, 1e12, "Beyond, nothing is learnt, or nothing regularised.")

@@ -36,14 +36,15 @@ def shadow_models(
 ) -> MembershipResult:
     """Attack a fitted classifier with one attack model per class (Shokri, Stronati, Song & Shmatikov 2017).
 
-    Each shadow model is trained on half of a ``population`` owned by the attacker. Its confidence vectors on both
-    halves, with the membership bits, train a logistic regression for each class. These regressions then score the
-    target's confidence vectors. All scores come from one target, so they are dependent, and intervals are descriptive.
+    Each shadow model is trained on half of the attacker's own ``population``. Its confidence vectors on both halves,
+    with the membership bits, are the training data of one logistic regression per class. These regressions then score
+    the target's confidence vectors. All scores come from one target, so they are dependent, and intervals are
+    descriptive.
 
     Parameters
     ----------
     make
-        Function returning a fresh model of the target's kind.
+        Function returning a fresh model of the same kind as the target.
     target
         The fitted classifier.
     members, non_members
@@ -53,14 +54,19 @@ def shadow_models(
     shadows
         Number of shadow models to train.
     seed
-        Seed of the halves; None draws one from the operating system.
+        Seed of the halves; None draws a seed from the operating system.
     progress
-        Called with the finished share of the training runs, in (0, 1].
+        Callback that receives the completed fraction of the training runs, in (0, 1].
 
     Returns
     -------
     MembershipResult
         ROC curve of the attack.
+
+    Raises
+    ------
+    ParameterError
+        If ``shadows`` is not a positive integer.
     """
     inside, outside, own = (
         checked_pair("members", members),

@@ -50,7 +50,7 @@ SHARES = (0.02, 0.1, 0.5)
 
 
 class TrialDependence(Enum):
-    """Sampling design of scores and membership bits."""
+    """Dependence between the trials of a membership attack."""
 
     INDEPENDENT = "independent"
     """Each trial had its own training run and its own coin: rates are binomial (A2)."""
@@ -61,7 +61,23 @@ class TrialDependence(Enum):
 
     @classmethod
     def of(cls, trials: "TrialDependence | str") -> "TrialDependence":
-        """Return the member with this name; raise ``ParameterError`` for unknown names."""
+        """Return the member with this name.
+
+        Parameters
+        ----------
+        trials
+            A member of the enumeration, or its name.
+
+        Returns
+        -------
+        TrialDependence
+            The member.
+
+        Raises
+        ------
+        ParameterError
+            If the name is unknown.
+        """
         try:
             return cls(trials)
         except ValueError:

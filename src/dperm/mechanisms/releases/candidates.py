@@ -136,7 +136,7 @@ class GridSelection(Mechanism[EqualCostRuns, Value]):
     @property
     @abstractmethod
     def unit(self) -> Fraction:
-        """Exponent per unit of cost, exactly."""
+        """Exact exponent per unit of cost."""
 
     @cached_property
     def event(self) -> Event:

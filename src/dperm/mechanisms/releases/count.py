@@ -21,14 +21,14 @@ from dperm.noise.arrays import Floats
 class Count(NoisyStatistic[int]):
     """Number of records with the value True, with noise for sensitivity 1 (T5, T6).
 
-    The data are one truth value per record (True or False, 1 or 0). The released value is an integer: the noisy count,
-    rounded to the nearest. It can be negative, or larger than any possible count. Clipping it costs no privacy, but
+    The data are one truth value per record (True or False, 1 or 0). The released value is the noisy count, rounded to
+    the nearest integer. The value can be negative, or larger than any possible count. Clipping costs no privacy, but
     biases small counts upwards.
 
     Parameters
     ----------
     goal
-        Guarantee of one release. PureDP and most ApproxDP goals use Laplace noise, the others Gaussian noise.
+        Guarantee of one release. PureDP and most ApproxDP goals use Laplace noise; the other goals use Gaussian noise.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Count(NoisyStatistic[int]):
 
     @property
     def public(self) -> dict[str, object]:
-        """Empty: a count has no constants besides its goal."""
+        """Empty mapping, since a count has no constants other than its goal."""
         return {}
 
     @property
@@ -65,10 +65,39 @@ class Count(NoisyStatistic[int]):
         return self.mechanism.standard_deviation
 
     def totals(self, data: ArrayLike) -> Totals:
-        """Return the exact count, which is **not private**."""
+        """Return the exact count, which is **not private**.
+
+        Parameters
+        ----------
+        data
+            Private records.
+
+        Returns
+        -------
+        Totals
+            Exact totals, in units of the fixed point.
+
+        Raises
+        ------
+        DataError
+            If the data are invalid.
+        """
         flags = records.flags(data)
         return Totals([int(np.count_nonzero(flags))], len(flags))
 
     def finished(self, noisy: Floats, n: int | None) -> int:
-        """Return the nearest integer, possibly negative."""
+        """Return the noisy count rounded to the nearest integer, which may be negative.
+
+        Parameters
+        ----------
+        noisy
+            Noisy statistic.
+        n
+            Public number of records; None if it is private.
+
+        Returns
+        -------
+        int
+            Value to release.
+        """
         return round(float(noisy[0]))

@@ -38,9 +38,9 @@ class Covariance(NoisyStatistic[Floats]):
 
     With c near the mean this is the covariance matrix. Rows become integers of 20 bits, and their products are summed
     exactly. One release adds noise to the diagonal, to the entries above it, and under add/remove to R^2 times the
-    number of records. Entries above the diagonal carry the weight 181/128, just below sqrt 2. So the released vector is
-    no longer than the Frobenius norm, and off-diagonal entries get less noise. The L2 sensitivity is sqrt(2) R^2 under
-    both relations.
+    number of records. Entries above the diagonal carry the weight 181/128, just below sqrt 2. The norm of the released
+    vector is therefore at most the Frobenius norm of the matrix, and off-diagonal entries get less noise. The L2
+    sensitivity is sqrt(2) R^2 under both relations.
 
     Parameters
     ----------
@@ -53,7 +53,8 @@ class Covariance(NoisyStatistic[Floats]):
     center
         Public centre c; 0 by default.
     n
-        Number of records. Required under replace-one, where the data must have as many; None under add/remove.
+        Number of records. Required under replace-one, where the data must have exactly n records; None under
+        add/remove.
     psd
         Whether to release the nearest positive semidefinite matrix instead, by post-processing.
 
@@ -98,7 +99,7 @@ class Covariance(NoisyStatistic[Floats]):
 
     @cached_property
     def fixed_point(self) -> FixedPoint:
-        """Totals in units of g^2/128, g the step of the rows: the weights 128 and 181 are whole numbers."""
+        """Totals in units of g^2/128, where g is the step of the rows, so that the weights 128 and 181 are integers."""
         denominator_bits = WEIGHT.denominator.bit_length() - 1
         return fixed_point(2 * self.clip.exponent - denominator_bits, l2=self._sensitivity[1], dim=self._entries)
 
@@ -110,7 +111,7 @@ class Covariance(NoisyStatistic[Floats]):
 
     @property
     def standard_error(self) -> Floats | None:
-        """Standard deviation of each entry, smaller by the weight off the diagonal; None if n is private."""
+        """Standard deviation of the noise in each entry, smaller off the diagonal; None if n is private."""
         if self.n is None:
             return None
         off_diagonal = self.mechanism.standard_deviation / self.n / float(WEIGHT)
@@ -119,7 +120,23 @@ class Covariance(NoisyStatistic[Floats]):
         return errors
 
     def totals(self, data: ArrayLike) -> Totals:
-        """Return the exact weighted sums of products, and R^2 n under add/remove; **not private**."""
+        """Return the exact weighted sums of products, and R^2 n under add/remove. They are **not private**.
+
+        Parameters
+        ----------
+        data
+            Private records.
+
+        Returns
+        -------
+        Totals
+            Exact totals, in units of the fixed point.
+
+        Raises
+        ------
+        DataError
+            If the data are invalid.
+        """
         rows = records.rows(data, self.dim)
         records.require_records(len(rows), self.n)
         upper, one = np.triu_indices(self.dim), WEIGHT.denominator
@@ -133,7 +150,20 @@ class Covariance(NoisyStatistic[Floats]):
         return Totals(values + count, len(rows))
 
     def finished(self, noisy: Floats, n: int | None) -> Floats:
-        """Return the symmetric matrix of means, over the public or the noisy n."""
+        """Return the symmetric matrix of means, over the public or the noisy n.
+
+        Parameters
+        ----------
+        noisy
+            Noisy statistic.
+        n
+            Public number of records; None if it is private.
+
+        Returns
+        -------
+        ndarray
+            Value to release.
+        """
         row, column = np.triu_indices(self.dim)
         sums = np.where(row == column, noisy[: len(row)], noisy[: len(row)] / float(WEIGHT))
         count = float(n) if n is not None else float(noisy[-1]) / float(self.clip.largest * self.clip.step**2)

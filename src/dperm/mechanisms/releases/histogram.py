@@ -28,11 +28,11 @@ CLIP, DROP = "clip", "drop"
 
 @dataclass(frozen=True)
 class Histogram(NoisyStatistic[Integers]):
-    """Noisy counts over public bins, each record in at most one bin: intervals between edges, or categories.
+    """Noisy counts over public bins, which are intervals between edges, or categories.
 
-    Edges e_0 < ... < e_k make the k bins [e_0, e_1), ..., [e_k-1, e_k], the last one closed. Categories are compared as
-    Python objects: 1 and 1.0 are equal, "1" differs. The value is an array of integers in the order of the bins: noisy
-    counts rounded to the nearest, possibly negative.
+    Each record is in at most one bin. Edges e_0 < ... < e_k define the k bins [e_0, e_1), ..., [e_k-1, e_k], the last
+    of which is closed. Categories are compared as Python objects, so 1 and 1.0 are equal and "1" is different. The
+    value is an array of noisy counts in the order of the bins, rounded to the nearest integers and possibly negative.
 
     The L1 sensitivity is 1 under add/remove and 2 under replace-one; the L2 sensitivity is 1 and sqrt 2.
 
@@ -41,13 +41,13 @@ class Histogram(NoisyStatistic[Integers]):
     goal
         Guarantee of one release.
     edges
-        At least two increasing numbers; the data are numbers.
+        Two or more increasing numbers, for numeric data.
     categories
-        Different public values; the data are such values.
+        Distinct public values, for categorical data.
     outside
-        Treatment of numbers beyond the edges: "clip" (the default) counts them in the nearest bin, "drop" nowhere. A
-        value outside the categories is always dropped. A value of a different kind from the categories (a number among
-        strings, a missing value) is refused.
+        Treatment of numbers outside the edges: "clip" (the default) counts them in the nearest bin, "drop" ignores
+        them. A value outside the categories is always dropped. A value of a different kind from the categories (a
+        number among strings, a missing value) is refused.
 
     Examples
     --------
@@ -110,13 +110,42 @@ class Histogram(NoisyStatistic[Integers]):
         return self.mechanism.standard_deviation
 
     def totals(self, data: ArrayLike) -> Totals:
-        """Return the exact counts, which are **not private**."""
+        """Return the exact counts, which are **not private**.
+
+        Parameters
+        ----------
+        data
+            Private records.
+
+        Returns
+        -------
+        Totals
+            Exact totals, in units of the fixed point.
+
+        Raises
+        ------
+        DataError
+            If the data are invalid.
+        """
         places = self._categorised(data) if self.categories is not None else self._binned(data)
         counts = np.bincount(places[places != records.NOWHERE], minlength=self.bins)
         return Totals(counts.tolist(), len(places))
 
     def finished(self, noisy: Floats, n: int | None) -> Integers:
-        """Return the nearest integers, limited to 2^62 in magnitude."""
+        """Return the noisy counts rounded to the nearest integers, limited to 2^62 in magnitude.
+
+        Parameters
+        ----------
+        noisy
+            Noisy statistic.
+        n
+            Public number of records; None if it is private.
+
+        Returns
+        -------
+        ndarray
+            Value to release.
+        """
         return np.clip(np.rint(noisy), -(2.0**62), 2.0**62).astype(np.int64)
 
     def _binned(self, data: ArrayLike) -> NDArray[np.intp]:

@@ -23,10 +23,11 @@ from dperm.privacy import Adjacency
 class Mean(NoisyStatistic[float]):
     """Mean of numbers clipped to public bounds.
 
-    With m the middle and h the half width of [low, high]:
+    Let m be the middle and h the half width of [low, high].
 
     - Under replace-one n is public. The sum of x - m has sensitivity high - low, and the release is
-      m + (sum + noise)/n, a mean of sensitivity (high - low)/n (T5). It is unbiased, and may lie outside the bounds.
+      m + (sum + noise)/n, a mean of sensitivity (high - low)/n (T5). The estimate is unbiased, and may lie outside the
+      bounds.
     - Under add/remove n is private. One release adds noise to the pair (sum of x - m, h n), of L1 sensitivity 2h and L2
       sensitivity sqrt(2) h. The value is m + sum / max(n, 1) of the noisy pair, clipped to [low, high].
 
@@ -35,9 +36,10 @@ class Mean(NoisyStatistic[float]):
     goal
         Guarantee of one release.
     bounds
-        (low, high): numbers, one per record, are clipped to [low, high].
+        Public bounds (low, high) to which the numbers are clipped.
     n
-        Number of records. Required under replace-one, where the data must have as many; None under add/remove.
+        Number of records. Required under replace-one, where the data must have exactly n records; None under
+        add/remove.
 
     Examples
     --------
@@ -84,18 +86,47 @@ class Mean(NoisyStatistic[float]):
 
     @property
     def standard_error(self) -> float | None:
-        """Standard deviation of the noise over n; None under add/remove, where n is private."""
+        """Standard deviation of the noise divided by n; None under add/remove, where n is private."""
         return None if self.n is None else self.mechanism.standard_deviation / self.n
 
     def totals(self, data: ArrayLike) -> Totals:
-        """Return the exact sum of x - m, and h n under add/remove; **not private**."""
+        """Return the exact sum of x - m, and h n under add/remove. They are **not private**.
+
+        Parameters
+        ----------
+        data
+            Private records.
+
+        Returns
+        -------
+        Totals
+            Exact totals, in units of the fixed point.
+
+        Raises
+        ------
+        DataError
+            If the data are invalid.
+        """
         (total,), found = self.clip.sums(data)
         records.require_records(found, self.n)
         count = [self.clip.radius * found] if self.adjacency is Adjacency.ADD_REMOVE else []
         return Totals([total, *count], found)
 
     def finished(self, noisy: Floats, n: int | None) -> float:
-        """Return the mean over the public n, or over the noisy n and clipped."""
+        """Return the mean over the public n, or the clipped mean over the noisy n.
+
+        Parameters
+        ----------
+        noisy
+            Noisy statistic.
+        n
+            Public number of records; None if it is private.
+
+        Returns
+        -------
+        float
+            Value to release.
+        """
         total, middle = Fraction(float(noisy[0])), self.clip.middle * self.clip.step
         if n is not None:
             return float(middle + total / n)

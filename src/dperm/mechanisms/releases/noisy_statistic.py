@@ -65,13 +65,34 @@ class NoisyStatistic(Mechanism[StatisticInput, Value]):
 
     @abstractmethod
     def totals(self, data: ArrayLike) -> Totals:
-        """Return the exact statistic of bounded records. **Not private**: `release` adds noise to it."""
+        """Return the exact statistic of the bounded records, which is **not private**.
+
+        Parameters
+        ----------
+        data
+            Private records.
+
+        Returns
+        -------
+        Totals
+            Exact totals, in units of the fixed point.
+        """
 
     @abstractmethod
     def finished(self, noisy: Floats, n: int | None) -> Value:
-        """Return the value to release, from the noisy statistic and public constants.
+        """Return the value to release, computed from the noisy statistic and public constants.
 
-        ``n`` is None if it is private.
+        Parameters
+        ----------
+        noisy
+            Noisy statistic.
+        n
+            Public number of records; None if it is private.
+
+        Returns
+        -------
+        number or ndarray
+            Value to release.
         """
 
     @property
@@ -79,7 +100,7 @@ class NoisyStatistic(Mechanism[StatisticInput, Value]):
     def standard_error(self) -> float | Floats | None:
         """Standard deviation of the released value around the exact one, before rounding.
 
-        None if it depends on a private n.
+        None if the standard deviation depends on a private n.
         """
 
     @property
@@ -115,18 +136,23 @@ class NoisyStatistic(Mechanism[StatisticInput, Value]):
         bits
             Source of randomness; ``NotPrivateBits(seed)`` makes the release reproducible and NOT PRIVATE.
 
+        Returns
+        -------
+        Release
+            Released value, with guarantee, profile, event and record.
+
         Raises
         ------
         DataError
-            If the data are empty, of the wrong shape or not finite; before any charge or draw. The message is for the
-            data holder. It states the rule, never a value.
+            If the data are empty, of the wrong shape or not finite. The error is raised before any charge or draw. The
+            message is meant for the data holder; it states the rule, but no value.
         BudgetError
             If ``budget`` does not cover the event; nothing is charged.
 
         Notes
         -----
         **Guarantees.** The release satisfies ``goal`` for all data within the declared shape (T5, T6, T7, T10). Under
-        add/remove the number of records stays private (C0.1), apart from being at least one.
+        add/remove the number of records stays private (C0.1), except that it is at least one.
 
         =====================  ============================
         data                   result

@@ -33,22 +33,22 @@ class Quantile(GridSelection[float]):
         cost(h) = max(0, #{x < h} - q n, q n - #{x <= h})
 
     counts the records between h and the quantile, and Delta is max(q, 1 - q) under add/remove and 1 under replace-one.
-    Between two neighbouring records on the line, the cost is constant. The release therefore first draws such an
-    interval of candidates, weighted by its length, then a candidate in it, uniformly. The probabilities are exact
-    (T10): q is a multiple of 2^-20, so costs are exact doubles for up to 2^33 records, and the draw among them is
-    exact.
+    The cost is constant between two adjacent records. The release therefore first draws an interval between records,
+    weighted by its length, and then a uniform candidate in this interval. The probabilities are exact (T10): q is a
+    multiple of 2^-20, so costs are exact doubles for up to 2^33 records, and the draw among them is exact.
 
     Parameters
     ----------
     goal
-        PureDP, or ApproxDP with unused delta.
+        PureDP, or ApproxDP, whose delta is not used.
     q
-        Quantile with 0 < q < 1, rounded to a multiple of 2^-20; 0.5 is the median.
+        Quantile in (0, 1), rounded to a multiple of 2^-20; 0.5 is the median.
     bounds
-        (low, high): numbers, one per record, are clipped to [low, high], and the quantile is one of them.
+        Public bounds (low, high) to which the numbers, one per record, are clipped. The released quantile lies in [low,
+        high].
     intervals
-        Number of intervals of the grid on [low, high], a power of two. A finer grid costs accuracy in proportion to its
-        logarithm.
+        Number of intervals of the grid on [low, high], a power of two. The loss of accuracy is proportional to the
+        logarithm of this number.
 
     Examples
     --------
@@ -77,17 +77,17 @@ class Quantile(GridSelection[float]):
 
     @cached_property
     def shares(self) -> int:
-        """Share q in multiples of 2^-20."""
+        """The quantile q in multiples of 2^-20."""
         return round(Fraction(self.q) * SHARES)
 
     @property
     def sensitivity(self) -> Fraction:
-        """Sensitivity of the cost, exactly."""
+        """Exact sensitivity of the cost."""
         return sensitivities.quantile_cost(Fraction(self.shares, SHARES), self.goal.adjacency)
 
     @cached_property
     def unit(self) -> Fraction:
-        """Factor epsilon / (2 Delta) of the cost, exactly."""
+        """Exact factor epsilon / (2 Delta) of the cost."""
         return Fraction(self.goal.epsilon) / (2 * self.sensitivity)
 
     @property
@@ -119,10 +119,15 @@ class Quantile(GridSelection[float]):
         bits
             Source of randomness; ``NotPrivateBits(seed)`` makes the release reproducible and NOT PRIVATE.
 
+        Returns
+        -------
+        Release
+            Released quantile, with guarantee, profile, event and record.
+
         Raises
         ------
         DataError
-            If the data are empty, not one-dimensional or not finite; before any charge or draw.
+            If the data are empty, not one-dimensional or not finite. The error is raised before any charge or draw.
         BudgetError
             If ``budget`` does not cover the event; nothing is charged.
 
@@ -133,13 +138,34 @@ class Quantile(GridSelection[float]):
         return self._release(lambda: self.stretches(data), budget, bits)
 
     def snapped(self, data: ArrayLike) -> Integers:
-        """Return the number of the nearest candidate for each record; **not private**."""
+        """Return the index of the nearest candidate for each record, which is **not private**.
+
+        Parameters
+        ----------
+        data
+            Private records.
+
+        Returns
+        -------
+        ndarray
+            One index per record.
+        """
         return self.grid.nearest(records.column(data))
 
     def stretches(self, data: ArrayLike) -> EqualCostRuns:
-        """Return all candidates in runs of equal cost, with exact costs; **not private**.
+        """Return all candidates in runs of equal cost, with exact costs, which are **not private**.
 
-        The distinct records alternate with the gaps before, between and after them.
+        The runs are the distinct records, and the gaps before, between and after them.
+
+        Parameters
+        ----------
+        data
+            Private records.
+
+        Returns
+        -------
+        EqualCostRuns
+            Lengths and costs of the runs.
         """
         places, counts = np.unique(self.snapped(data), return_counts=True)
         upto = np.concatenate(([0], np.cumsum(counts)))  # records up to and including each place

@@ -39,8 +39,8 @@ class Sum(NoisyStatistic[Numbers]):
     goal
         Guarantee of one release.
     bounds
-        (low, high): numbers, one per record, are clipped to [low, high]. The sensitivity is max(-low, high) under
-        add/remove, high - low under replace-one.
+        Public bounds (low, high) to which the numbers, one per record, are clipped. The sensitivity is max(-low, high)
+        under add/remove, high - low under replace-one.
     norm, dim
         Rows of ``dim`` numbers, one per record, are clipped to this L2 norm C. The L2 sensitivity is C under
         add/remove, 2C under replace-one.
@@ -112,7 +112,7 @@ class Sum(NoisyStatistic[Numbers]):
     def offset(self) -> int:
         """Offset subtracted from each number, in steps, and added back after the noise; 0 if n is private.
 
-        Under replace-one it is the middle of the interval, so the sum stays small for intervals far from 0.
+        Under replace-one the offset is the middle of the interval, so the sum stays small for intervals far from 0.
         """
         return self.clip.middle if self.adjacency is Adjacency.REPLACE_ONE else 0
 
@@ -122,13 +122,42 @@ class Sum(NoisyStatistic[Numbers]):
         return self.mechanism.standard_deviation
 
     def totals(self, data: ArrayLike) -> Totals:
-        """Return the exact sum, relative to `offset` for each record; **not private**."""
+        """Return the exact sum, relative to `offset` for each record, which is **not private**.
+
+        Parameters
+        ----------
+        data
+            Private records.
+
+        Returns
+        -------
+        Totals
+            Exact totals, in units of the fixed point.
+
+        Raises
+        ------
+        DataError
+            If the data are invalid.
+        """
         sums, found = self.clip.sums(data)
         moved = found * (self.clip.middle - self.offset)
         return Totals([total + moved for total in sums], found)
 
     def finished(self, noisy: Floats, n: int | None) -> Numbers:
-        """Return the sum with the offset of n public records added back: a float for numbers, an array for rows."""
+        """Return the sum, with the offset of n public records added back.
+
+        Parameters
+        ----------
+        noisy
+            Noisy statistic.
+        n
+            Public number of records; None if it is private.
+
+        Returns
+        -------
+        float or ndarray
+            A float for numbers, or an array for rows.
+        """
         if self.bounds is None:
             return noisy
         return float(Fraction(float(noisy[0])) + (n or 0) * self.offset * self.clip.step)

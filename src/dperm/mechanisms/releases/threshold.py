@@ -34,7 +34,15 @@ MOST_INTERVALS = 2**30
 
 @dataclass(frozen=True)
 class Cut:
-    """Learned rule: ``above`` for x >= threshold, ``below`` for the others."""
+    """Learned decision rule, which predicts ``above`` for x >= threshold and ``below`` otherwise.
+
+    Attributes
+    ----------
+    threshold
+        Smallest x classified as ``above``.
+    below, above
+        Labels of the two classes.
+    """
 
     threshold: float
     below: Hashable
@@ -45,28 +53,27 @@ class Cut:
 class Threshold(GridSelection[Cut]):
     """Threshold t on a public grid that separates two classes by x >= t with few errors (T61).
 
-    A threshold, with its direction, is selected with probability proportional to exp(-r errors), where errors counts
-    the misclassified records. Under replace-one every count changes by -1 to 1, and r = epsilon/2. Under add/remove all
-    counts change in one direction, by 0 to 1, and r = epsilon (T8).
+    A threshold, with its direction, is selected with probability proportional to exp(-r errors), where errors is the
+    number of misclassified records. Under replace-one every count changes by -1 to 1, and r = epsilon/2. Under
+    add/remove all counts change in one direction, by 0 to 1, and r = epsilon (T8).
 
-    Between two neighbouring records on the line, the count is constant. The release therefore first draws such an
-    interval of thresholds, weighted by its length, and then a threshold in it, uniformly. The probabilities are exact
-    (T10). The count refers to the released rule on the unclipped data: a record beyond the bounds is still at most one
-    error.
+    The number of errors is constant between two adjacent records. The release therefore first draws an interval between
+    records, weighted by its length, and then a uniform threshold in this interval. The probabilities are exact (T10).
+    Errors are counted on the unclipped data, so a record outside the bounds still causes at most one error.
 
     Parameters
     ----------
     goal
         PureDP, or ApproxDP, whose delta is not used.
     bounds
-        (low, high), public: range of the thresholds.
+        Public range (low, high) of the thresholds.
     classes
-        The two labels, public; the second is the class of large x.
+        The two public labels; the second is the class of large x.
     orientation
-        "up", or "either" to let either class be that of large x, with twice as many rules.
+        "up" for the second class at large x, or "either" for both directions, which doubles the number of rules.
     intervals
-        Number of intervals of the grid on [low, high], a power of two up to 2^30. A finer grid costs accuracy in
-        proportion to its logarithm.
+        Number of intervals of the grid on [low, high], a power of two up to 2^30. The loss of accuracy is proportional
+        to the logarithm of this number.
     invalid
         "raise" refuses data with a number that is not finite or a label outside the classes; "drop" counts no error for
         such a record under any rule.
@@ -107,7 +114,7 @@ class Threshold(GridSelection[Cut]):
 
     @cached_property
     def unit(self) -> Fraction:
-        """Factor r of the number of errors, exactly."""
+        """Exact factor r of the number of errors."""
         return Fraction(self.goal.epsilon) / sensitivities.errors_span(self.goal.adjacency)
 
     @property
@@ -130,10 +137,25 @@ class Threshold(GridSelection[Cut]):
         }
 
     def error_bound(self, probability: float) -> float:
-        """Return a bound on the excess errors over the best rule, exceeded with at most this probability (T61).
+        """Return a bound on the number of errors in excess of the best rule (T61).
 
         The bound is (ln G + ln(1/probability)) / r, rounded up. Divided by n it is the excess empirical risk,
         2 (ln G + ln(1/probability)) / (n epsilon) under replace-one and half of that under add/remove.
+
+        Parameters
+        ----------
+        probability
+            Probability that the bound is exceeded, in (0, 1).
+
+        Returns
+        -------
+        float
+            Bound on the excess, exceeded with at most this probability.
+
+        Raises
+        ------
+        ParameterError
+            If an argument is out of range.
         """
         probability = checks.rate("probability", probability)
         return raised((math.log(self.candidates) - math.log(probability)) / float(self.unit))
@@ -154,11 +176,16 @@ class Threshold(GridSelection[Cut]):
         bits
             Source of randomness; ``NotPrivateBits(seed)`` makes the release reproducible and NOT PRIVATE.
 
+        Returns
+        -------
+        Release
+            Decision rule, with guarantee, profile, event and record.
+
         Raises
         ------
         DataError
             If the data are empty, not one-dimensional, of a different length from the labels, or invalid (see
-            ``invalid``); before any charge or draw.
+            ``invalid``). The error is raised before any charge or draw.
         BudgetError
             If ``budget`` does not cover the event; nothing is charged.
 
@@ -169,7 +196,22 @@ class Threshold(GridSelection[Cut]):
         return self._release(lambda: self.stretches(data, labels), budget, bits)
 
     def stretches(self, data: ArrayLike, labels: ArrayLike) -> EqualCostRuns:
-        """Return all rules in runs with equally many errors, the reverse direction second; **not private**."""
+        """Return all rules in runs with the same number of errors, which are **not private**.
+
+        Rules of the reverse direction come second.
+
+        Parameters
+        ----------
+        data
+            Private numbers, one per record.
+        labels
+            Private labels, one of the classes per record.
+
+        Returns
+        -------
+        EqualCostRuns
+            Lengths and error counts of the runs.
+        """
         numbers, second = self._read(data, labels)
         places, where = np.unique(numbers, return_inverse=True)
         ones, zeros = (np.bincount(where[mask], minlength=len(places)) for mask in (second, ~second))

@@ -40,16 +40,16 @@ class TrainingCanaries:
     records
         Pair (inputs, targets) of tensors with a canary in each row, in the shapes and types of the data set's records.
     alternatives
-        As many records; the i-th replaces the i-th canary if that is left out. They are for plans under replace_one,
-        whose data sets all have one size. None, for plans under add_remove: left-out canaries are not replaced.
+        As many records as ``records``, for plans under replace_one. The i-th alternative replaces the i-th canary if
+        that canary is left out. Under add_remove, pass None; left-out canaries are then not replaced.
     seed
-        Seed of the coins; None: from the operating system. The coins themselves cannot be given: if they depend on each
-        other, as in a random half of exactly m/2 canaries, no bound is valid.
+        Seed of the coins; None draws a seed from the operating system. The coins themselves cannot be passed, because
+        no bound is valid for dependent coins, such as a random half of exactly m/2 canaries.
 
     Attributes
     ----------
     coins
-        Coins of the canaries: True for a canary in the data.
+        Coins of the canaries; True for a canary in the data.
     """
 
     records: Pairs
@@ -71,7 +71,7 @@ class TrainingCanaries:
 
     @property
     def included(self) -> Truths:
-        """Canary i is in the data iff ``included[i]``."""
+        """Boolean array; canary i is in the data if ``included[i]`` is True."""
         return self.coins.included
 
     def __len__(self) -> int:
@@ -132,11 +132,11 @@ def _either(chosen: Tensor, one: Tensor, other: Tensor) -> Tensor:
 def one_hot(
     count: int, target: Tensor, *, shape: Sequence[int], scale: float = 1.0, seed: int | None = None
 ) -> TrainingCanaries:
-    """Return canaries with one nonzero feature each, the i-th of canary i; in linear layers gradients are orthogonal.
+    """Return canaries with one nonzero feature each, feature i for canary i.
 
-    This is the worst case of the guarantee: canaries do not disturb each other, and a large ``scale`` makes gradients
-    as long as the clipping norm. Under replace_one they need ``alternatives``: make `TrainingCanaries` of the same
-    records.
+    In linear layers, the gradients of these canaries are orthogonal. This is the worst case of the guarantee, since
+    canaries do not interfere with each other and a large ``scale`` makes gradients reach the clipping norm. Under
+    replace_one, build `TrainingCanaries` with ``alternatives`` from the same records.
 
     Parameters
     ----------
@@ -150,6 +150,16 @@ def one_hot(
         Value of the nonzero feature.
     seed
         Seed of the coins.
+
+    Returns
+    -------
+    TrainingCanaries
+        The canaries.
+
+    Raises
+    ------
+    ParameterError
+        If there are more canaries than features, or a number is out of range.
     """
     features = math.prod(_sizes(shape))
     scale = checks.positive("scale", scale, "It is the value of the feature.")
@@ -167,7 +177,7 @@ def one_hot(
 
 
 def random_canaries(count: int, classes: int, *, shape: Sequence[int], seed: int | None = None) -> TrainingCanaries:
-    """Return canaries with Gaussian inputs and random classes; a model can only memorise them.
+    """Return canaries with Gaussian inputs and random classes, which a model can only memorise.
 
     Parameters
     ----------
@@ -179,6 +189,16 @@ def random_canaries(count: int, classes: int, *, shape: Sequence[int], seed: int
         Shape of the input of one record.
     seed
         Seed of inputs, classes and coins.
+
+    Returns
+    -------
+    TrainingCanaries
+        The canaries.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     drawn = generator(seed, "random canaries")
     _check_size(count, shape)
@@ -188,16 +208,26 @@ def random_canaries(count: int, classes: int, *, shape: Sequence[int], seed: int
 
 
 def mislabelled_canaries(inputs: Tensor, labels: Tensor, *, classes: int, seed: int | None = None) -> TrainingCanaries:
-    """Return canaries from public examples, each with a random wrong class.
+    """Return canaries made from public examples, each with a random wrong class.
 
     Parameters
     ----------
     inputs, labels
-        Public or invented examples, **never** private ones: the findings of an audit are published.
+        Public or invented examples, **never** private ones, because the findings of an audit are published.
     classes
         Number of classes; labels are 0, ..., classes - 1.
     seed
         Seed of classes and coins.
+
+    Returns
+    -------
+    TrainingCanaries
+        The canaries.
+
+    Raises
+    ------
+    ParameterError
+        If the examples or the number of classes are invalid.
     """
     most = checks.count("classes", classes, least=2, most=LARGEST_CLASSES)
     is_whole = isinstance(labels, Tensor) and not labels.is_floating_point() and labels.dtype is not torch.bool

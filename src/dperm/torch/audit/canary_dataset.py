@@ -28,6 +28,11 @@ def with_canaries(dataset: Any, canaries: TrainingCanaries) -> Any:
     canaries
         Canaries with the shapes and types of the data set's records.
 
+    Returns
+    -------
+    Any
+        The combined data set.
+
     Raises
     ------
     ParameterError

@@ -77,10 +77,10 @@ def evidence(products: Products, *, rate: float, scale: float) -> Floats:
 
 
 class Watch:
-    """Observer of the canaries in a training run: ``if private.step(losses): watch.see(private)``.
+    """Observer of the canaries in a training run, used as ``if private.step(losses): watch.see(private)``.
 
-    It reads only the parameters and the noisy gradients of each step, which the guarantee of DP-SGD covers (T46), and
-    never the batches.
+    The observer reads only the parameters and the noisy gradients of each step, which the guarantee of DP-SGD covers
+    (T46). It never reads the batches.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Watch:
     canaries
         Canaries passed to `with_canaries`.
     loss
-        As for `dperm.torch.fit`.
+        See `dperm.torch.fit`.
 
     Attributes
     ----------
@@ -111,7 +111,12 @@ class Watch:
         self._evidence = np.zeros(len(canaries))
 
     def see(self, private: PrivateTraining) -> None:
-        """Observe a step, right after ``private.step`` returned True and before gradients are set to zero.
+        """Observe a step, right after ``private.step`` has returned True and before gradients are set to zero.
+
+        Parameters
+        ----------
+        private
+            The training run.
 
         Raises
         ------
@@ -132,7 +137,7 @@ class Watch:
 
     @property
     def black_box(self) -> Floats:
-        """Fall of each canary's loss from the first to the present model, minus that of its alternative."""
+        """Decrease of each canary's loss from the initial to the current model, minus that of its alternative."""
         return self._first - self._losses()
 
     def _evidence_of(self, products: Products) -> Floats:

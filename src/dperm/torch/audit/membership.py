@@ -34,10 +34,27 @@ ROWS = 4096
 
 
 def logit_scores(model: nn.Module, records: Pairs) -> Floats:
-    """Return log(p_y / (1 - p_y)) of each record's own class y, in evaluation mode: an increasing function of -loss.
+    """Return log(p_y / (1 - p_y)) for the class y of each record, with the model in evaluation mode.
 
-    It is computed from the outputs z as z_y minus the log-sum-exp of the others, so no probability is rounded to 1. A
-    single output is the logit of class 1 against class 0.
+    The score is a decreasing function of the loss. It is computed from the outputs z as z_y minus the log-sum-exp of
+    the others, so no probability is rounded to 1. A single output is the logit of class 1.
+
+    Parameters
+    ----------
+    model
+        Trained model with one output for each class, or one output for two classes.
+    records
+        Pair (inputs, labels) of tensors.
+
+    Returns
+    -------
+    ndarray
+        One score per record.
+
+    Raises
+    ------
+    ParameterError
+        If the labels do not match the outputs.
     """
     inputs, labels = checked_records("records", records)
     was_training = of_type("model", model, nn.Module).training
@@ -64,6 +81,11 @@ def loss_threshold(model: nn.Module, members: Pairs, non_members: Pairs) -> Memb
         Trained model with one output for each class.
     members, non_members
         (inputs, labels) of its training records, and of other records from the same population.
+
+    Returns
+    -------
+    MembershipResult
+        ROC curve of the attack.
     """
     found = [logit_scores(model, members), logit_scores(model, non_members)]
     bits = np.repeat([True, False], [len(found[0]), len(found[1])])
@@ -80,7 +102,7 @@ def lira(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> MembershipResult:
-    """Return the success of LiRA against models trained by ``train``, each on a random half of these records.
+    """Attack models with LiRA, each trained by ``train`` on a random half of the records.
 
     Each model in turn is the target. All others, except the model trained on the complementary half, are the attacker's
     shadow models.
@@ -90,18 +112,23 @@ def lira(
     make_model
         Function that returns a new model.
     train
-        Function that trains a model in place on a pair (inputs, labels); for a private training run use
-        `dperm.torch.fit`.
+        Function that trains a model in place on a pair (inputs, labels); use `dperm.torch.fit` for private training.
     records
         Pair (inputs, labels) of tensors.
     models
-        Number of models to train, even. With fewer than 64 all records share one variance.
+        Number of models to train; an even number. With fewer than 64 all records share one variance.
     adjacency
-        "add_remove": an independent coin for each record. "replace_one": every model has exactly half of them.
+        "add_remove" for an independent coin per record, or "replace_one" for exactly half of the records in every
+        model.
     seed
-        Seed of the halves.
+        Seed of the halves; None draws a seed from the operating system.
     progress
-        Function called with the share of trained models, in [0, 1].
+        Callback that receives the completed fraction of the models, in [0, 1].
+
+    Returns
+    -------
+    MembershipResult
+        ROC curves of the attack and of a single threshold for all records.
     """
     checked_records("records", records)
     kind = Adjacency.of(adjacency)
@@ -123,7 +150,7 @@ def lira_against(
 ) -> MembershipResult:
     """Attack one trained model with shadow models of the attacker.
 
-    The shadow models of a private ``target`` need not be private: they train faster, and bounds stay valid.
+    The shadow models of a private ``target`` may be non-private. Training is then faster, and the bounds stay valid.
 
     Parameters
     ----------
@@ -132,10 +159,20 @@ def lira_against(
     member
         True for each training record of the target.
     make_model, train, records, models, seed, progress
-        As for `lira`.
+        See `lira`.
     independent_coins
-        Whether an independent fair coin decided each entry of ``member``. Then the attack is a one-run audit (A6), and
-        may contradict a guarantee under add_remove. A split into two halves does not qualify.
+        Whether an independent fair coin decided each entry of ``member``. If so, the attack is a one-run audit (A6),
+        and may refute a guarantee under add_remove. A split into two halves does not qualify.
+
+    Returns
+    -------
+    MembershipResult
+        ROC curves of the attack and of a single threshold for all records.
+
+    Raises
+    ------
+    ParameterError
+        If ``member`` does not have one boolean per record.
     """
     checked_records("records", records)
     bits, kind = truths("member", member), _trials(independent_coins)

@@ -36,7 +36,7 @@ curve and some hundred to some thousand canaries."""
 
 
 class Access(StrEnum):
-    """Auditor's access to a training run; the guarantee covers both kinds."""
+    """Auditor's access to a training run. The guarantee covers both kinds."""
 
     WHITE_BOX = "white_box"
     """The noisy gradient of every step, and so the model after it."""
@@ -45,7 +45,23 @@ class Access(StrEnum):
 
     @classmethod
     def of(cls, access: "Access | str") -> "Access":
-        """Return the access, or the one of that name."""
+        """Return the access with this name.
+
+        Parameters
+        ----------
+        access
+            A member of the enumeration, or its name.
+
+        Returns
+        -------
+        Access
+            The access.
+
+        Raises
+        ------
+        ParameterError
+            If the name is unknown.
+        """
         try:
             return cls(access)
         except ValueError:
@@ -69,11 +85,11 @@ def audit_training(
     bits: Bits | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Finding:
-    """Train ``model`` by the plan on data set and canaries, and return a lower bound on its epsilon.
+    """Train ``model`` by the plan on the data set and the canaries, and return a lower bound on epsilon.
 
-    The training run is a real one, with the samples, clipping and noise of `DPSGDPlan.attach`. ``model`` is trained in
-    place, and has the guarantee of the plan. To keep its release, or to write the loop yourself, use `with_canaries`,
-    `Watch` and `finding_of`.
+    The function makes a real training run, with the sampling, clipping and noise of `DPSGDPlan.attach`. ``model`` is
+    trained in place, and has the guarantee of the plan. To keep its release, or to write the loop yourself, use
+    `with_canaries`, `Watch` and `finding_of`.
 
     *Guarantees.* If the training run satisfies the claim of the plan, the lower bound exceeds the claimed epsilon with
     probability at most 1 - confidence.
@@ -81,7 +97,7 @@ def audit_training(
     Parameters
     ----------
     plan
-        Plan with n for data set and canaries together.
+        Plan whose n counts the data set and the canaries together.
     model
         Any module accepted by `DPSGDPlan.attach`.
     canaries
@@ -89,26 +105,31 @@ def audit_training(
     dataset
         Pairs (input, target), as for `dperm.torch.fit`.
     loss
-        As for `dperm.torch.fit`.
+        See `dperm.torch.fit`.
     optimizer
-        As for `dperm.torch.fit`.
+        See `dperm.torch.fit`.
     access
-        "white_box": the auditor sees the noisy gradient of every step; "black_box": the loss of the final model only.
-        The guarantee covers both; the first gives tighter bounds.
+        With "white_box", the auditor sees the noisy gradient of every step; with "black_box", only the losses of the
+        final model. The guarantee covers both, and "white_box" gives tighter bounds.
     guesses
-        Numbers (k+, k-) of canaries guessed to be in, with the highest scores, and to be out, with the lowest. They are
-        fixed in advance; None: a tenth of the canaries each.
+        Numbers (k+, k-) of canaries guessed "in", those with the highest scores, and "out", those with the lowest. They
+        are fixed in advance; None uses a tenth of the canaries for each.
     confidence
         Confidence of the lower bound.
     ledger, bits
-        As for `DPSGDPlan.attach`.
+        See `DPSGDPlan.attach`.
     progress
-        Function called with the share of steps taken, in [0, 1].
+        Callback that receives the completed fraction of the steps, in [0, 1].
+
+    Returns
+    -------
+    Finding
+        Lower bound on epsilon and the verdict on the claim.
 
     Raises
     ------
     ParameterError
-        If plan, canaries and data set do not fit together, or the audit could not refute anything.
+        If the plan, the canaries and the data set do not fit together, or if the audit could not refute any claim.
     """
     check_plan(plan, canaries, dataset)
     trainable(model)
@@ -158,16 +179,26 @@ def finding_of(
     guesses: Guesses | None = None,
     confidence: float = 0.95,
 ) -> Finding:
-    """Return the finding of a watched training run: a lower bound from a number of guesses fixed in advance.
+    """Return the finding of an observed training run, from a number of guesses fixed in advance.
 
     Parameters
     ----------
     plan
         Plan of the training run, with its claim.
     watch
-        Watch that has seen every step; for "black_box", only the initial and the final model count.
+        Observer that has seen every step; for "black_box", only the initial and the final model matter.
     access, guesses, confidence
-        As for `audit_training`.
+        See `audit_training`.
+
+    Returns
+    -------
+    Finding
+        Lower bound on epsilon and the verdict on the claim.
+
+    Raises
+    ------
+    ParameterError
+        If the observer has not seen every step, or does not belong to the plan.
     """
     if of_type("plan", plan, DPSGDPlan) != of_type("watch", watch, Watch).plan:
         raise ParameterError(

@@ -87,15 +87,15 @@ class UnclippedGradients(NamedTuple):
 class PerExampleGradients:
     """Per-example gradients of a model.
 
-    The model is not changed except for hooks, removed at the end of the ``with`` block.
+    The model is not changed, except for hooks that are removed at the end of the ``with`` block.
 
     Parameters
     ----------
     model
         Any module. Frozen parameters are ignored.
     sites
-        Method for each layer, as returned by ``check_model(model, inputs)`` from `dperm.torch.model_checks`. By
-        default, layers without a rule are differentiated once more under vmap, and nothing is checked.
+        Gradient method of each layer, as returned by ``check_model(model, inputs)`` from `dperm.torch.model_checks`. By
+        default, layers without a specific rule are differentiated again under vmap, and nothing is checked.
 
     Attributes
     ----------
@@ -160,11 +160,11 @@ class PerExampleGradients:
         clipping
             Norm to bound.
         keep
-            Mask of the examples to include; False for padding.
+            Mask of the examples to include; False marks padding.
         double
             Whether norms and sums use double precision, with the error bound of T46b.
         observe
-            Called with the clipping weights of the examples (flat clipping).
+            Callback that receives the clipping weights of the examples (flat clipping only).
 
         Returns
         -------
@@ -176,7 +176,7 @@ class PerExampleGradients:
         ParameterError
             If ``losses`` has a wrong shape or no gradient, or ``clip_norm`` is out of range.
         AssumptionError
-            If a layer received another number of rows than there are losses.
+            If the number of rows in a layer differs from the number of losses.
 
         Notes
         -----
@@ -202,7 +202,24 @@ class PerExampleGradients:
     def unclipped(
         self, losses: Tensor, clipping: Clipping, clip_norm: float = 1.0, *, double: bool = False
     ) -> UnclippedGradients:
-        """Return the unclipped gradients for losses accepted by `checked_losses`."""
+        """Return the unclipped gradients for losses accepted by `checked_losses`.
+
+        Parameters
+        ----------
+        losses
+            One loss per example.
+        clipping
+            Norm to bound.
+        clip_norm
+            Clipping norm.
+        double
+            Whether to use double precision.
+
+        Returns
+        -------
+        UnclippedGradients
+            Gradients before clipping.
+        """
         device = losses.device.type
         with plain_arithmetic(device):
             factors = self._factors(losses, double=double)
@@ -222,7 +239,10 @@ class PerExampleGradients:
         return bool(self.tape.entries)
 
     def lifted(self) -> set[int]:
-        """Return the ids of the parameters replaced by copies since the last call. backward() does not reach them."""
+        """Return the ids of the parameters that were replaced by copies since the last call.
+
+        backward() does not reach these parameters.
+        """
         rules = [entry.rule for entry in self.tape.entries if isinstance(entry.edge, Tensor)]
         return {id(getattr(rule, "parameter", None)) for rule in rules}
 
@@ -237,7 +257,20 @@ class PerExampleGradients:
         self.outputs = []
 
     def factors(self, losses: Tensor, *, double: bool = False) -> list[tuple[nn.Parameter, GradientFactor]]:
-        """Return the per-example gradients of all parameters that the losses depend on."""
+        """Return the per-example gradients of all parameters that the losses depend on.
+
+        Parameters
+        ----------
+        losses
+            One loss per example.
+        double
+            Whether to use double precision.
+
+        Returns
+        -------
+        list[tuple[nn.Parameter, GradientFactor]]
+            Parameters with their gradients in factored form.
+        """
         with plain_arithmetic(checked_losses(losses).device.type):
             return self._factors(losses, double=double)
 

@@ -92,14 +92,14 @@ def describe(model: nn.Module, inputs: Inputs | None = None, *, sites: Sequence[
         Any module.
     inputs
         A batch, as passed to the model; only shapes and types are used. If given, the model is checked, and the table
-        shows the result. Otherwise the table cannot show uses of bare parameters or mixing of examples.
+        shows the result. Otherwise the table cannot show direct uses of parameters or mixing of examples.
     sites
         Result of ``check_model``, instead of ``inputs``.
 
     Returns
     -------
     Description
-        A table; ``print`` it, or show it in a notebook.
+        Table to print, or to show in a notebook.
 
     Raises
     ------
