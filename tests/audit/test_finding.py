@@ -147,7 +147,7 @@ def test_every_bound_stands_beside_the_claim_and_the_value_of_no_leak(epsilon, w
     assert data["bounds"]["low-order bits"]["claimed_epsilon"] == PURE.epsilon == 1.0
     assert data["bounds"]["low-order bits"]["no_leak_epsilon"] == 0.0
     assert data["explanation"] == found.explanation and words in found.explanation
-    assert "An attack that learns nothing shows 0." in found.explanation
+    assert "An attack that learns nothing gives a bound of 0." in found.explanation
 
 
 def test_the_verdict_is_a_fact_with_the_sentence_of_the_record():

@@ -59,7 +59,7 @@ def test_the_adjacency_is_that_of_the_account(opened, ends, answered):
 
 def test_a_note_says_that_the_data_set_is_declared_and_not_checked(opened, ends):
     opened()
-    assert "so it was not checked that the data belong to its data set" in ends(0, FIT).stderr
+    assert "so dperm cannot check that the data belong to its data set" in ends(0, FIT).stderr
 
 
 def test_registered_files_are_checked_and_no_note_is_needed(opened, ends):

@@ -53,7 +53,7 @@ def test_orders_are_set_apart_and_are_those_of_the_theory(answered, ends):
     assert orders["output: Monteleoni, Theorem 5"] == output_sample_order(0.05, 11, **known).value
     assert any("Bellet" in name for name in orders)
     assert not any("Bellet" in one["source"] for one in answered(f"{EXCESS} --delta 0")["order_only"])
-    proved, _, order = ends(0, EXCESS).stdout.partition("Order only (T58)")
+    proved, _, order = ends(0, EXCESS).stdout.partition("Orders of magnitude (T58)")
     assert "Monteleoni" in order and "not a bound" in order and "Monteleoni" not in proved
 
 
@@ -62,9 +62,9 @@ def test_whether_a_number_is_enough_is_said(answered, ends):
     assert answered(f"{EXCESS} --n {least}")["enough"] is True
     assert answered(f"{EXCESS} --n {least - 1}")["enough"] is False
     assert "enough" not in answered(EXCESS)
-    assert f"{least:,} rows are enough" in ends(0, f"{EXCESS} --n {least}").stdout
+    assert f"{least:,} rows suffice" in ends(0, f"{EXCESS} --n {least}").stdout
     said = ends(0, f"{EXCESS} --n {least - 1}").stdout
-    assert f"{least - 1:,} rows are not enough by proof" in said and "does not show that they are too few" in said
+    assert f"{least - 1:,} rows are fewer than the" in said and "does not prove that they are too few" in said
 
 
 def test_trials_say_from_how_many_records_on_privacy_costs_little(answered, ends):
@@ -75,7 +75,7 @@ def test_trials_say_from_how_many_records_on_privacy_costs_little(answered, ends
     before, after = (max(at for at in lost if at < records["n"]), min(at for at in lost if at >= records["n"]))
     assert lost[after] <= 0.03 < lost[before]
     said = ends(0, f"{LOSS} --n {2 * records['n']}").stdout
-    assert "lost to privacy" in said and "synthetic tables" in said and " rows are enough, by these trials." in said
+    assert "lost to privacy" in said and "synthetic tables" in said and " rows suffice in these trials." in said
     assert answered(f"{LOSS} --n 100")["enough"] is False
 
 

@@ -58,7 +58,7 @@ def test_a_group_is_the_unit_wherever_it_is_named(adjacency, change, neighbours,
 def test_a_person_in_several_groups_has_less_protection():
     found = statement(released(**GROUPS))
     first = exclusions(found.fields)[0]
-    assert first.startswith("A person in several groups has less protection: a person in k groups is protected only")
+    assert first.startswith("A person in several groups has less protection: for a person in k groups,")
     stated = found.filled({"contribution_bound": "keys are persons"})
     assert exclusions(stated.fields)[0] == STATED_RECORDS.format("in several groups", "group") + '"keys are persons".'
 
