@@ -42,8 +42,8 @@ def banner(found: Statement) -> str:
         (1.0, "strong", "73.2 %"),
         (1.2, "moderate", "76.9 %"),
         (3.0, "moderate", "95.3 %"),
-        (5.0, "weak", "99.4 %"),
-        (8.0, "weak", "99.97 %"),
+        (5.0, "weak", "99.34 %"),
+        (8.0, "weak", "99.967 %"),
     ],
 )
 def test_the_level_follows_from_the_attackers_success_which_is_printed_with_its_baseline(epsilon, level, success):
@@ -186,7 +186,7 @@ def test_the_headline_uses_the_account_that_covers_the_people():
     covering = (
         "An attacker who sees everything charged to the account 'census' (limit: (epsilon, delta)-DP with epsilon = 6, delta = 1e-6"
     )
-    assert covering in banner(found) and "right at most 99.8 % of the time (50 % by chance)" in banner(found)
+    assert covering in banner(found) and "right at most 99.76 % of the time (50 % by chance)" in banner(found)
     joint = (
         "The joint guarantee for a person is the limit of the account 'census', (epsilon, delta)-DP with epsilon = 6"
     )

@@ -42,8 +42,8 @@ def test_without_a_ledger_other_releases_are_not_covered():
     ("goal", "words"),
     [
         (PureDP(1.0, "add_remove"), "for a person with k records, epsilon is k times as large."),
-        (ApproxDP(1.0, 1e-6, "add_remove"), "k times this epsilon, and delta becomes more than k times as large."),
-        (ZCDP(0.5, "add_remove"), "at k squared times this rho."),
+        (ApproxDP(1.0, 1e-6, "add_remove"), "epsilon is k times as large, and delta is more than k times as large."),
+        (ZCDP(0.5, "add_remove"), "rho is k squared times as large."),
         (GDP(1.0, "add_remove"), "mu is k times as large."),
     ],
     ids=["pure", "approximate", "zcdp", "gdp"],

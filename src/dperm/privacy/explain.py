@@ -100,7 +100,7 @@ class Explanation:
         return f"{rate}, and at most {format_percent(common)} with one false alarm in 100."
 
     def _guess_sentence(self) -> str:
-        about = f"the truth about this {self.unit}"
+        about = f"the truth about one {self.unit}"
         if not is_effective(self.accuracy):
             return (
                 f"An attacker who starts from even odds can almost always guess {about} (50 % by chance): the "
