@@ -193,7 +193,7 @@ def test_the_headline_uses_the_account_that_covers_the_people():
     spent = "The charge counts against the account 'office': limit (epsilon, delta)-DP with epsilon = 1"
     for text in (page(found), found.to_markdown(), str(found["composition"])):
         plain = unescape(re.sub(r"<[^>]+>|\\", "", text))
-        assert joint in plain and spent in plain and "spent epsilon 0.5 of 6, delta 1e-7 of 1e-6" in plain
+        assert joint in plain and spent in plain and "spent so far: epsilon 0.5 of 6, delta 1e-7 of 1e-6" in plain
     assert "Budget of the account &#x27;census&#x27;" in page(found) and 'id="budget-1"' in page(found)
     limits = [name for name, _ in key_facts(found.fields) if name.startswith(("Joint limit", "Limit of"))]
     assert [re.findall("'(.*)'", name)[0] for name in limits] == ["census", "office", "team"]
