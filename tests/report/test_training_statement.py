@@ -43,7 +43,7 @@ def test_a_group_is_the_unit_wherever_it_is_named(adjacency, change, neighbours,
     first, second, third = list(guarantee_sentences(found.fields))[:3]
     assert first.startswith(change)
     assert second.startswith("If one group is ") and "all the other groups" in second
-    assert "that one group" in third
+    assert "the truth about one group" in third
     facts = dict(key_facts(found.fields))
     assert facts["Neighbouring data sets"].startswith(neighbours)
     assert facts["Groups of records"] == "500" and "Records" not in facts
