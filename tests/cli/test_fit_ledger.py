@@ -193,7 +193,7 @@ def test_a_model_that_cannot_be_written_is_lost_and_that_is_said(opened, ends, m
 
     monkeypatch.setattr("dperm.report.whole_file._move_to_new", full)
     said = ends(2, FIT).stderr
-    assert "No space left on device" in said and "and the release is booked" in said
+    assert "No space left on device" in said and "and the release is recorded" in said
     assert "The model was not written, and is lost" in said
     assert states() == [State.COMMITTED]
     assert [path.name for path in Path().iterdir() if path.name.startswith(".")] == []

@@ -95,7 +95,7 @@ def test_columns_and_norm_may_be_those_of_a_schema(desk, answered, ends):
 
 def test_letters_of_the_orders_are_explained(ends):
     said, pure = ends(0, EXCESS).stdout, ends(0, f"{EXCESS} --delta 0").stdout
-    assert "R0: norm" in said and "g: the excess" in said and "q = (sqrt(d)" in said and " p: 0.05" in said
+    assert "R0: norm" in said and "g: target excess risk" in said and "q = (sqrt(d)" in said and " p: 0.05" in said
     assert "R0: norm" in pure and "q = " not in pure
 
 

@@ -103,7 +103,7 @@ TRAINING_COVERED = (
 TRAINING_PREPROCESSING = (
     "Inside the run, and covered: the gradient of each record was clipped, and a record whose gradient is not finite "
     "contributes nothing. The data set, its transforms and the training loop are unknown here: they must process each "
-    "record independently of all other records."
+    "record independently of the others."
 )
 TRAINING_STATISTICS = (
     "Inside the run: none, apart from the public quantities. Statistics that the training loop viewed are unknown here."
