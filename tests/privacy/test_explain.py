@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dperm.errors import ParameterError
+from dperm.presentation.numbers import format_percent
 from dperm.privacy import GDP, RDP, ZCDP, Adjacency, ApproxDP, PureDP, explain, replace_one_profile
 from dperm.privacy.convert import pure_to_gdp
-from dperm.presentation.numbers import format_percent
 
 SUBJECTS = [
     PureDP(0.0, "add_remove"),

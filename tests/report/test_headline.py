@@ -183,7 +183,10 @@ def test_the_headline_uses_the_account_that_covers_the_people():
     above = [account("office", 1.0, "census"), account("census", 6.0)]
     found = booked(**own, ancestors=above).filled(STATED)
     assert found.headline.level == "weak" and found.headline.release.level == "strong"
-    covering = "An attacker who sees everything charged to the account 'census' (limit: (epsilon, delta)-DP with epsilon = 6, delta = 1e-6"
+    covering = (
+        "An attacker who sees everything charged to the account 'census' "
+        "(limit: (epsilon, delta)-DP with epsilon = 6, delta = 1e-6"
+    )
     assert covering in banner(found) and "right at most 99.76 % of the time (50 % by chance)" in banner(found)
     joint = (
         "The joint guarantee for a person is the limit of the account 'census', (epsilon, delta)-DP with epsilon = 6"
