@@ -84,15 +84,15 @@ def test_what_makes_no_sense_is_refused(refused, line, word):
 
 BASELINES = {
     RATES: "true-positive rate 90 %; by guessing it equals the false-positive rate, 10 %",
-    "audit guesses --correct 27 --guesses 50": "27 of 50 guesses right; 25 expected from guessing",
-    "audit one-run --correct 90 --guesses 101 --canaries 1000": "90 of 101 guesses right; 50.5 expected from guessing",
+    "audit guesses --correct 27 --guesses 50": "27 of 50 guesses correct; 25 expected by chance",
+    "audit one-run --correct 90 --guesses 101 --canaries 1000": "90 of 101 guesses correct; 50.5 expected by chance",
 }
 
 
 @pytest.mark.parametrize("line", BASELINES)
 def test_every_count_stands_beside_its_baseline_with_one_explaining_sentence(dperm, answered, line):
     said, found = dperm(line).stdout, answered(line)
-    assert BASELINES[line] in said and "An attack that learns nothing shows 0." in said
+    assert BASELINES[line] in said and "An attack that learns nothing gives a bound of 0." in said
     assert found["baseline"] == BASELINES[line] and found["bound"]["no_leak_epsilon"] == 0.0
     claimed = f"{line} --claimed-epsilon 3 --adjacency add_remove"
     assert "A lower bound above 0 is not a leak" in dperm(claimed).stdout

@@ -284,3 +284,13 @@ def test_a_plan_that_was_made_ahead_is_run_only_for_the_same_public_constants():
     assert model.fit(X[:100], y[:100]).plan_.spec.n == 100
     assert model.set_params(epsilon=2.0).fit(X, y).plan_.goal.epsilon == 2.0
     assert model.set_params(epsilon=1.0, method="output").fit(X, y).plan_.method == "output"
+
+
+def test_weak_protection_is_printed_by_the_fit_and_by_its_plan(desk, ends):
+    weak = "WEAK: an attacker who guesses one bit about one record can be right more than 99.9999 % of the time"
+    assert weak in ends(0, FIT.replace("--epsilon 1", "--epsilon 20")).stdout
+    plan = "plan fit --schema schema.toml --n 100"
+    assert weak in ends(0, f"{plan} --epsilon 20").stdout and "WEAK" not in ends(0, f"{plan} --epsilon 1").stdout
+    for line in (f"{FIT} --out other.dperm --json", f"{plan} --epsilon 1 --json"):
+        found = json.loads(ends(0, line).stdout)["protection"]
+        assert found["level"] == "strong" and 0.73 < found["success"] < 0.74 and 0 < found["detection"] < 0.02

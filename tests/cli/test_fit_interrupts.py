@@ -141,7 +141,7 @@ def test_once_the_release_is_booked_the_model_is_written_first(opened, place, af
     (booked,) = ledger.bookings()
     assert booked.state is State.COMMITTED
     assert load_stored("model.dperm").estimator._fitted.record.ledger["digest"] == booked.digest
-    assert "and the release is booked" in done.stderr and "The model is complete, and written." in done.stderr
+    assert "and the release is recorded" in done.stderr and "The model is complete, and written." in done.stderr
     assert "Written: model.dperm" in done.stdout
 
 

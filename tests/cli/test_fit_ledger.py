@@ -59,7 +59,7 @@ def test_the_adjacency_is_that_of_the_account(opened, ends, answered):
 
 def test_a_note_says_that_the_data_set_is_declared_and_not_checked(opened, ends):
     opened()
-    assert "so it was not checked that the data belong to its data set" in ends(0, FIT).stderr
+    assert "so dperm cannot check that the data belong to its data set" in ends(0, FIT).stderr
 
 
 def test_registered_files_are_checked_and_no_note_is_needed(opened, ends):
@@ -193,7 +193,7 @@ def test_a_model_that_cannot_be_written_is_lost_and_that_is_said(opened, ends, m
 
     monkeypatch.setattr("dperm.report.whole_file._move_to_new", full)
     said = ends(2, FIT).stderr
-    assert "No space left on device" in said and "and the release is booked" in said
+    assert "No space left on device" in said and "and the release is recorded" in said
     assert "The model was not written, and is lost" in said
     assert states() == [State.COMMITTED]
     assert [path.name for path in Path().iterdir() if path.name.startswith(".")] == []

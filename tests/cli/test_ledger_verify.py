@@ -75,8 +75,8 @@ def test_a_ledger_in_order_passes_with_a_line_for_each_account(dperm, answered, 
     assert (result.exit_code, result.stderr) == (0, "")
     main, other, advice = result.stdout.splitlines()
     spent = up(Ledger("census.ledger", "main").spent["epsilon"])
-    assert main == f"main: 3 lines, all in order; spent epsilon {spent} of 3, delta 1e-07 of 1e-06."
-    assert other == "other: 1 line, all in order; spent epsilon 0 of 1."
+    assert main == f"main: 3 entries, all valid; spent epsilon {spent} of 3, delta 1e-07 of 1e-06."
+    assert other == "other: 1 entry, all valid; spent epsilon 0 of 1."
     assert advice.startswith("No anchor was given")
     data = answered("ledger verify census.ledger")
     assert (data["ok"], data["problems"], data["anchors"], data["models"]) == (True, [], 0, 0)
@@ -98,7 +98,7 @@ def test_an_anchor_is_read_as_the_verbs_give_it(dperm, answered, census, tmp_pat
         (tmp_path / "anchor.json").write_text(out)
     assert answered("ledger verify census.ledger --anchor anchor.json")["anchors"] == 1
     text = dperm("ledger verify census.ledger --anchor anchor.json").stdout
-    assert "Anchors that hold: 1." in text
+    assert "Valid anchors: 1." in text
     assert "No anchor was given" not in text
 
 
@@ -443,7 +443,7 @@ def test_a_model_without_noise_was_charged_to_nothing(dperm, found, census, tmp_
     store(tmp_path / "model.dperm", None)
     assert "has no receipt" in found("ledger verify census.ledger --model model.dperm")
     told = dperm("ledger verify census.ledger --model model.dperm")
-    assert told.exit_code == 5 and "all in order" in told.stdout
+    assert told.exit_code == 5 and "all valid" in told.stdout
     assert told.stderr.strip() == "Error: the ledger is in order. model.dperm was not charged to it."
 
 
@@ -452,7 +452,7 @@ def test_an_edited_model_is_no_problem_of_the_books(dperm, census, tmp_path):
     record["event"]["epsilon"] = 0.01
     store(tmp_path / "model.dperm", Record.from_json(json.dumps(record)))
     told = dperm("ledger verify census.ledger --model model.dperm")
-    assert told.exit_code == 5 and "all in order" in told.stdout
+    assert told.exit_code == 5 and "all valid" in told.stdout
     assert "the ledger is in order. The files listed above disagree with it" in told.stderr
 
 

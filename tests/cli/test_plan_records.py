@@ -53,8 +53,8 @@ def test_orders_are_set_apart_and_are_those_of_the_theory(answered, ends):
     assert orders["output: Monteleoni, Theorem 5"] == output_sample_order(0.05, 11, **known).value
     assert any("Bellet" in name for name in orders)
     assert not any("Bellet" in one["source"] for one in answered(f"{EXCESS} --delta 0")["order_only"])
-    proved, _, order = ends(0, EXCESS).stdout.partition("Order only (T58)")
-    assert "Monteleoni" in order and "not a bound" in order and "Monteleoni" not in proved
+    proved, _, order = ends(0, EXCESS).stdout.partition("Orders of magnitude (T58)")
+    assert "Monteleoni" in order and "are not bounds" in order and "Monteleoni" not in proved
 
 
 def test_whether_a_number_is_enough_is_said(answered, ends):
@@ -62,9 +62,9 @@ def test_whether_a_number_is_enough_is_said(answered, ends):
     assert answered(f"{EXCESS} --n {least}")["enough"] is True
     assert answered(f"{EXCESS} --n {least - 1}")["enough"] is False
     assert "enough" not in answered(EXCESS)
-    assert f"{least:,} rows are enough" in ends(0, f"{EXCESS} --n {least}").stdout
+    assert f"{least:,} rows suffice" in ends(0, f"{EXCESS} --n {least}").stdout
     said = ends(0, f"{EXCESS} --n {least - 1}").stdout
-    assert f"{least - 1:,} rows are not enough by proof" in said and "does not show that they are too few" in said
+    assert f"{least - 1:,} rows are fewer than the" in said and "does not prove that they are too few" in said
 
 
 def test_trials_say_from_how_many_records_on_privacy_costs_little(answered, ends):
@@ -75,7 +75,7 @@ def test_trials_say_from_how_many_records_on_privacy_costs_little(answered, ends
     before, after = (max(at for at in lost if at < records["n"]), min(at for at in lost if at >= records["n"]))
     assert lost[after] <= 0.03 < lost[before]
     said = ends(0, f"{LOSS} --n {2 * records['n']}").stdout
-    assert "lost to privacy" in said and "synthetic tables" in said and " rows are enough, by these trials." in said
+    assert "lost to privacy" in said and "synthetic tables" in said and " rows suffice in these trials." in said
     assert answered(f"{LOSS} --n 100")["enough"] is False
 
 
@@ -95,8 +95,8 @@ def test_columns_and_norm_may_be_those_of_a_schema(desk, answered, ends):
 
 def test_letters_of_the_orders_are_explained(ends):
     said, pure = ends(0, EXCESS).stdout, ends(0, f"{EXCESS} --delta 0").stdout
-    assert "R0: the norm" in said and "g: the excess" in said and "q = (sqrt(d)" in said and " p: 0.05" in said
-    assert "R0: the norm" in pure and "q = " not in pure
+    assert "R0: norm" in said and "g: target excess risk" in said and "q = (sqrt(d)" in said and " p: 0.05" in said
+    assert "R0: norm" in pure and "q = " not in pure
 
 
 @pytest.mark.parametrize(

@@ -162,4 +162,4 @@ def test_a_read_only_database_is_verified():
         settings = {**os.environ, "PGOPTIONS": "-c default_transaction_read_only=on"}
         found = subprocess.run(command, capture_output=True, text=True, env=settings)
     assert (found.returncode, found.stderr) == (0, ""), found.stdout
-    assert "3 lines, all in order" in found.stdout
+    assert "3 entries, all valid" in found.stdout

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dperm.errors import ParameterError
+from dperm.presentation.numbers import format_percent
 from dperm.privacy import GDP, RDP, ZCDP, Adjacency, ApproxDP, PureDP, explain, replace_one_profile
 from dperm.privacy.convert import pure_to_gdp
-from dperm.privacy.protection import percent
 
 SUBJECTS = [
     PureDP(0.0, "add_remove"),
@@ -154,7 +154,7 @@ def test_replace_one_and_add_remove_are_told_apart():
     ],
 )
 def test_percentages_are_rounded_up(rate, text):
-    assert percent(rate) == text
+    assert format_percent(rate) == text
 
 
 @pytest.mark.parametrize("bad", ["GDP", 1.0, 3, None])

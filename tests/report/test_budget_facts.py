@@ -68,8 +68,8 @@ def test_a_receipt_knows_the_limit_of_its_own_time_and_says_so(changes):
     found = booked(**changes)
     fact = dict(key_facts(found.fields))["Limit of account 'census'"]
     for text in (found["composition"], found["tuning"]["known"], " ".join(guarantee_sentences(found.fields)), fact):
-        assert "when this release was charged (completed in entry 7)" in text and LATER in text
-    assert "all charges to the account together, until it is raised" in found["composition"]
+        assert "when this release was charged (recorded in entry 7)" in text and LATER in text
+    assert "the total of all charges to the account until it is raised" in found["composition"]
     for text in (page(found), found.to_markdown()):
         assert "Limit of all releases" not in text
 
@@ -79,7 +79,7 @@ def test_the_limit_of_a_budget_in_memory_is_not_changed_later():
     found = of_record(record(ledger=memory))
     assert "Limit of budget of this process" in dict(key_facts(found.fields))
     assert (
-        "when this release was charged (completed in entry 7)" in found["composition"]
+        "when this release was charged (recorded in entry 7)" in found["composition"]
         and LATER not in found.to_markdown()
     )
 
@@ -89,7 +89,7 @@ def test_on_the_page_of_a_seeded_run_the_limit_is_about_the_others(names):
     receipt = {name: RECEIPT[name] for name in names}
     found = seeded(record(seeded=True, ledger=receipt))
     fact = next(text for name, text in key_facts(found.fields) if name.startswith("Limit of"))
-    assert fact.endswith("This release has no guarantee; the limit applies to the others.")
+    assert fact.endswith("This release has no guarantee; the limit applies to the other releases.")
     assert OTHERS in found["composition"] and OTHERS in found["tuning"]["known"]
     private = of_record(record(ledger=receipt))
     assert "applies to the other" not in page(private) and "applies to the other" in page(found)

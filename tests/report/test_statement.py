@@ -50,10 +50,10 @@ def test_what_is_promised_is_what_the_release_promises(release):
 
 
 def test_a_release_is_covered_alone(release):
-    assert str(statement(release)["covered"]).startswith("this release only")
+    assert str(statement(release)["covered"]).startswith("This release only")
     fit = replace(release, record=replace(release.record, public={"estimator": "E", "method": "output", "n": 7}))
     covered = str(statement(fit)["covered"])
-    assert covered.startswith("this fit only") and "does not cover a search over many fits" in covered
+    assert covered.startswith("This fit only") and "does not cover a search over many fits" in covered
     assert statement(fit)["public_quantities"] == {"estimator": "E", "n": 7}
     assert statement(fit)["mechanism"]["name"] == "output"
 

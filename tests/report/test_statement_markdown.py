@@ -71,7 +71,7 @@ def test_the_head_says_what_the_page_says():
     assert head.startswith("# Privacy statement: Coefficients of a logistic regression\n")
     limits = format_parameters(found["parameters"])
     level = "moderate protection for everything charged to the account 'census'; strong for this release alone"
-    assert f"**Private: {level}. {limits}, for one record. An attacker who sees this release" in head
+    assert f"**Private: {level}. Guarantee: {limits}, for one record. An attacker who sees this release" in head
     for sentence in (*guarantee_sentences(found.fields), *exclusions(found.fields)):
         assert escape_markdown(sentence) in head
     assert "If any one record is replaced by any other" in head and "- Method: noisy gradient descent" in head

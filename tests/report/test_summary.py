@@ -22,7 +22,7 @@ def said(found: Statement) -> str:
 def test_with_a_ledger_the_limit_of_all_releases_is_said():
     together = "For everything charged to the account 'census' (3 releases so far), the limit was "
     limit = "(epsilon, delta)-DP with epsilon = 3, delta = 1e-5 (replace_one) when this release was charged"
-    assert f"{together}{limit} (completed in entry 7). {LATER}" in said(booked())
+    assert f"{together}{limit} (recorded in entry 7). {LATER}" in said(booked())
     assert "(1 release so far)" in said(booked(releases=1))
     assert "NOT PRIVATE" in said(booked(seeded=1))
     budget = MemoryBudget(PureDP(2.0, "add_remove"))
@@ -41,10 +41,10 @@ def test_without_a_ledger_other_releases_are_not_covered():
 @pytest.mark.parametrize(
     ("goal", "words"),
     [
-        (PureDP(1.0, "add_remove"), "a person with k records is protected only at k times this epsilon."),
-        (ApproxDP(1.0, 1e-6, "add_remove"), "k times this epsilon, and delta becomes more than k times as large."),
-        (ZCDP(0.5, "add_remove"), "at k squared times this rho."),
-        (GDP(1.0, "add_remove"), "at k times this mu."),
+        (PureDP(1.0, "add_remove"), "for a person with k records, epsilon is k times as large."),
+        (ApproxDP(1.0, 1e-6, "add_remove"), "epsilon is k times as large, and delta is more than k times as large."),
+        (ZCDP(0.5, "add_remove"), "rho is k squared times as large."),
+        (GDP(1.0, "add_remove"), "mu is k times as large."),
     ],
     ids=["pure", "approximate", "zcdp", "gdp"],
 )
@@ -76,7 +76,7 @@ def test_numbers_follow_from_the_curve_and_that_is_said():
     ("pure", "words"),
     [
         (1.0, "The guarantee also holds with delta = 0"),
-        (1.2345678, "With delta = 0, without this remainder, epsilon = 1.23457 holds"),
+        (1.2345678, "With delta = 0, without the additive term, the guarantee holds with epsilon = 1.23457"),
     ],
     ids=["same", "more"],
 )

@@ -39,11 +39,11 @@ def released(adjacency: str = "add_remove", *, grade: str = "exact", ledger=(), 
 def test_a_group_is_the_unit_wherever_it_is_named(adjacency, change, neighbours, sets):
     found = statement(released(adjacency, **GROUPS))
     assert found["unit_of_privacy"] == "one group (all records with one key, of which at most 4 are used)"
-    assert str(found["contribution_bound"]["known"]).startswith("at most 4: enforced. The first records of a group")
+    assert str(found["contribution_bound"]["known"]).startswith("At most 4: enforced. The first records of a group")
     first, second, third = list(guarantee_sentences(found.fields))[:3]
     assert first.startswith(change)
     assert second.startswith("If one group is ") and "all the other groups" in second
-    assert "that one group" in third
+    assert "the truth about one group" in third
     facts = dict(key_facts(found.fields))
     assert facts["Neighbouring data sets"].startswith(neighbours)
     assert facts["Groups of records"] == "500" and "Records" not in facts
@@ -58,7 +58,7 @@ def test_a_group_is_the_unit_wherever_it_is_named(adjacency, change, neighbours,
 def test_a_person_in_several_groups_has_less_protection():
     found = statement(released(**GROUPS))
     first = exclusions(found.fields)[0]
-    assert first.startswith("A person in several groups has less protection: a person in k groups is protected only")
+    assert first.startswith("A person in several groups has less protection: for a person in k groups,")
     stated = found.filled({"contribution_bound": "keys are persons"})
     assert exclusions(stated.fields)[0] == STATED_RECORDS.format("in several groups", "group") + '"keys are persons".'
 
@@ -73,7 +73,7 @@ def test_a_declared_unit_is_protected_if_its_records_are_in_one_group():
 
 def test_a_seeded_run_with_groups_says_so_too():
     found = seeded(replace(released(**GROUPS).record, seeded=True))
-    assert "one group added or removed" in found.to_markdown() and "one record" not in found.to_markdown()
+    assert "One group added or removed" in found.to_markdown() and "one record" not in found.to_markdown()
 
 
 def test_without_groups_it_is_a_record():

@@ -80,4 +80,4 @@ def test_a_search_works_and_its_best_model_says_that_it_is_covered_alone(each):
     search = GridSearchCV(each.make(epsilon=4.0), {"C": [0.01, 0.1]}, cv=2).fit(*each.data)
     assert search.best_params_["C"] in (0.01, 0.1)
     covered = str(search.best_estimator_.statement_["covered"])
-    assert covered.startswith("this fit only") and "does not cover a search over many fits" in covered
+    assert covered.startswith("This fit only") and "does not cover a search over many fits" in covered

@@ -262,9 +262,9 @@ def test_notebooks_show_the_guarantee(each):
     assert "not fitted" in model._repr_html_()
     fitted = model.fit(*each.data)
     html = fitted._repr_html_()
-    assert "ApproxDP(epsilon=1.0, delta=1e-06, adjacency=REPLACE_ONE)" in html and "this fit only" in html
+    assert "ApproxDP(epsilon=1.0, delta=1e-06, adjacency=REPLACE_ONE)" in html and "This fit only" in html
     bundle = fitted._repr_mimebundle_()
-    assert bundle["text/html"] == fitted._repr_html_() or "this fit only" in bundle["text/html"]
+    assert bundle["text/html"] == fitted._repr_html_() or "This fit only" in bundle["text/html"]
     assert bundle["text/plain"] == repr(fitted)
 
 

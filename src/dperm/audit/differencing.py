@@ -25,7 +25,7 @@ DIGITS = 100.0
 """Required ratio of signal to rounding error, two digits; below it, the record is reported as NaN."""
 FARTHEST = 1e6
 """Largest plausible feature, as a multiple of the root of the sum of the other records' squares."""
-CONSTANT = "It is the last entry of every row: without it the scale of a record cannot be told."
+CONSTANT = "It is the last entry of every row: without it, the scale of a record cannot be determined."
 
 
 @dataclass(frozen=True)

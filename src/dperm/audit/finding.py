@@ -22,16 +22,23 @@ ROUNDING = 1e-9
 WITHIN_CLAIM = Fact(
     "audit.within-claim",
     "A lower bound above 0 is not a leak: the claim permits every value up to the claimed epsilon, and only a value "
-    "above it refutes the claim. An attack that learns nothing shows 0.",
+    "above it refutes the claim. An attack that learns nothing gives a bound of 0.",
 )
 _ABOVE_CLAIM = (
-    "A lower bound above the claimed epsilon refutes the claim: a method that keeps its claim shows such a value "
-    "{rarely}. An attack that learns nothing shows 0."
+    "A lower bound above the claimed epsilon refutes the claim: a method that keeps its claim {rarely}. An attack that "
+    "learns nothing gives a bound of 0."
 )
 _SHARED_ERROR = (
     "The {statistics} statistics share the error probability of {error_percent:g} %, so each bound has a higher "
     "confidence, and all bounds hold together at {confidence_percent:g} % confidence."
 )
+
+
+_EARLIER_WORDINGS = {
+    " learns nothing shows 0.": " learns nothing gives a bound of 0.",
+    " shows such a value never.": " never gives such a bound.",
+    " shows such a value with probability ": " gives such a bound with probability ",
+}
 
 
 @dataclass(frozen=True)
@@ -211,7 +218,8 @@ class Finding:
     def matches_explanation(self, text: object) -> bool:
         """Return whether a stored explanation belongs to this finding.
 
-        Version 0.9.0 stored the interpretation of the bounds alone, without the division of the error probability.
+        Version 0.9.0 stored the interpretation of the bounds alone, without the division of the error probability. Up
+        to version 0.10.0, an attack "shows" a value instead of giving a bound.
 
         Parameters
         ----------
@@ -223,7 +231,8 @@ class Finding:
         bool
             Whether the explanation matches.
         """
-        return text in (self.explanation, str(self._reading))
+        known = (self.explanation, str(self._reading))
+        return text in known or (isinstance(text, str) and _current_wording(text) in known)
 
     @property
     def _reading(self) -> Fact:
@@ -232,8 +241,10 @@ class Finding:
             return WITHIN_CLAIM
         error = self._error_percent
         if self.confidence == 1:
-            return Fact("audit.above-claim", _ABOVE_CLAIM.format(rarely="never"), {"error_percent": error})
-        rarely = "with probability at most {error_percent:g} %"
+            return Fact(
+                "audit.above-claim", _ABOVE_CLAIM.format(rarely="never gives such a bound"), {"error_percent": error}
+            )
+        rarely = "gives such a bound with probability at most {error_percent:g} %"
         return Fact("audit.above-claim", _ABOVE_CLAIM.format(rarely=rarely), {"error_percent": error})
 
     @property
@@ -318,3 +329,10 @@ def _check_bounds(bounds: object, confidence: float) -> None:
                 rule="must not be above the confidence of any bound",
                 got=f"{confidence:g} with bounds[{name!r}] at {bound.confidence:g}",
             )
+
+
+def _current_wording(explanation: str) -> str:
+    """Return an explanation stored by version 0.10.0 or earlier in the current wording."""
+    for earlier, current in _EARLIER_WORDINGS.items():
+        explanation = explanation.replace(earlier, current)
+    return explanation

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 NO_LEAK = {"no_leak_epsilon": 0.0}
-"""Baseline of every lower bound: an uninformative attack shows 0."""
+"""Baseline of every lower bound: an uninformative attack gives 0."""
 WITHOUT_CLAIM = Fact(
     "audit.without-claim",
-    "Lower bound: the true epsilon is at least this value. An attack that learns nothing shows 0.",
+    "Lower bound: the true epsilon is at least this value. An attack that learns nothing gives a bound of 0.",
 )
 EXPLANATION = str(WITHOUT_CLAIM)
 """Explanation of a bound without a claim."""

@@ -67,7 +67,7 @@ def checked_scores(scores: ArrayLike, guesses: int) -> NDArray[np.float64]:
 
 
 def too_few_guesses(guesses: int, canaries: int, *, delta: float, confidence: float) -> ParameterError:
-    """Return the error for an audit unable to show anything, even with all guesses right."""
+    """Return the error for an audit unable to show anything, even with all guesses correct."""
     return ParameterError(
         (
             f"{guesses} guesses on {canaries} canaries are too few at {arg('delta', format(delta, 'g'))} and "

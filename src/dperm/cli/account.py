@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     Rows = list[tuple[float, Answer]]
 
-HELP = f"""Compute the epsilon at each --delta, or the delta at each --epsilon, of EVENTs in sequence.
+HELP = f"""Compute the epsilon of a sequence of EVENTs at each --delta, or the delta at each --epsilon.
 
-Each result is an interval whose ends are both certified for the dominating pair. The upper end bounds the mechanism and
-is the claim. All digits are rounded in the safe direction.
+Each result is an interval with certified ends for the dominating pair. The upper end is a valid bound for the
+mechanism. Upper ends are rounded up, lower ends down.
 
 {EVENTS_HELP}
 \b
@@ -42,7 +42,7 @@ def account(
     write_event: Annotated[
         Path | None,
         typer.Option(
-            "--write-event", metavar="FILE", show_default=False, help="Store the composed event as JSON in this file."
+            "--write-event", metavar="FILE", show_default=False, help="Write the composed event to this file as JSON."
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Let --write-event overwrite an existing file.")] = False,

@@ -8,10 +8,10 @@ import typer
 
 from dperm.cli import account, audit, calibrate, explain, fit, ledger, plan, predict, report, reproduce, schema
 
-HELP = """Fit models to personal data with differential privacy: plan them, charge them to a budget, account for them.
+HELP = """Fit models to personal data with differential privacy: plan fits, charge them to a budget, and audit them.
 
-A schema (dperm schema) declares the public bounds of the data, a ledger (dperm ledger) keeps the budget. account,
-calibrate and explain read no data: events are made of public constants.
+A schema (dperm schema) declares the public bounds of the data; a ledger (dperm ledger) tracks the budget. The commands
+account, calibrate and explain read no data: events contain only public constants.
 
 \b
 Examples:
@@ -21,8 +21,8 @@ Examples:
 
 \b
 Exit codes (the message is on stderr):
-  0    done
-  2    an option, a file or the data are invalid
+  0    success
+  2    invalid option, file or data
   3    the budget does not cover the request, or the ledger cannot be trusted
   4    the request would release private data without a guarantee
   5    an audit, ledger verify or a lesson found a problem
@@ -33,20 +33,20 @@ _ACCOUNT = "Compute the epsilon of events at a given delta, or the delta at a gi
 
 # Plain help and plain errors: they keep the line breaks of the examples, in every version of typer, and start faster.
 app = typer.Typer(name="dperm", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-app.command(help=fit.HELP, short_help="Fit a private model to a file of data.")(fit.fit)
+app.command(help=fit.HELP, short_help="Fit a private model to a data file.")(fit.fit)
 app.command(help=predict.HELP, short_help="Predict the target of each record with a model.")(predict.predict)
-app.add_typer(plan.app, name="plan", short_help="Plan a fit without data: cost, expected accuracy, records needed.")
+app.add_typer(
+    plan.app, name="plan", short_help="Plan a fit without reading data: cost, expected accuracy, records needed."
+)
 app.command(help=report.HELP, short_help="Write the privacy statement of a model.")(report.report)
 app.add_typer(schema.app, name="schema", short_help="Draft and check the public schema of a table.")
 app.add_typer(ledger.app, name="ledger", short_help="Open, show, verify and approve privacy budgets.")
-app.add_typer(audit.app, name="audit", short_help="Attack models and methods to test their claims.")
+app.add_typer(audit.app, name="audit", short_help="Attack models and methods to test their privacy claims.")
 app.command(help=account.HELP, short_help=_ACCOUNT)(account.account)
-app.command(help=calibrate.HELP, short_help="Find the noise, rate or number of steps for a target.")(
+app.command(help=calibrate.HELP, short_help="Find the noise, rate or number of steps that meets a target.")(
     calibrate.calibrate
 )
-app.command(help=explain.HELP, short_help="Bound the success of an attacker against a guarantee or events.")(
-    explain.explain
-)
+app.command(help=explain.HELP, short_help="Bound an attacker's success against a guarantee or events.")(explain.explain)
 app.command(help=reproduce.HELP, short_help="Check the claims of the lectures and redraw their figures.")(
     reproduce.reproduce
 )

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from dperm.accounting.engines import Answer
     from dperm.accounting.event import Event
 
-HELP = f"""Find the value of ? at which EVENTs in sequence are (epsilon, delta)-DP: the least noise, or the most steps.
+HELP = f"""Find the value of ? at which a sequence of EVENTs is (epsilon, delta)-DP: the least noise or the most steps.
 
-Write ? for one number of the events: a noise multiplier, a rate, a count, or the epsilon or delta of a declared
-guarantee. Every ? stands for the same number. The value is rounded in the safe direction, and the epsilon beside it is
-certified at the value shown.
+Write ? in place of a number in the events: a noise multiplier, a rate, a count, or the epsilon or delta of a declared
+guarantee. Every ? stands for the same number. The value is rounded in the safe direction, and the printed epsilon is
+certified for the rounded value.
 
 {EVENTS_HELP}
 \b
@@ -37,12 +37,12 @@ _DIGITS = (8, 12)
 
 def calibrate(
     epsilon: Annotated[float, number("--epsilon", "Target epsilon.")],
-    delta: Annotated[float, number("--delta", "Delta of the target.")],
+    delta: Annotated[float, number("--delta", "Target delta.")],
     adjacency: AdjacencyName = "",
     events: Events = None,
     event_file: EventFiles = None,
-    low: Annotated[float | None, number("--low", "Smallest value of ?.")] = None,
-    high: Annotated[float | None, number("--high", "Largest value of ?.")] = None,
+    low: Annotated[float | None, number("--low", "Lower end of the search range for ?.")] = None,
+    high: Annotated[float | None, number("--high", "Upper end of the search range for ?.")] = None,
     json: AsJson = False,
 ) -> None:
     """Calibrate the value of ?."""

@@ -77,7 +77,7 @@ class Account:
         if self.facts.fingerprints:
             return ""
         return (
-            f"Note: {self.described} has no registered files, so it was not checked that the data belong to its data "
+            f"Note: {self.described} has no registered files, so dperm cannot check that the data belong to its data "
             "set."
         )
 
@@ -117,7 +117,7 @@ class Account:
         ends = {
             "reserved": "and no release is known",
             "burned": "and nothing was released",
-            "committed": "and the release is booked",
+            "committed": "and the release is recorded",
         }
         sentence = (
             f"Charged to {self.described}: {format_costs(found.cost)}, under request id {found.request_id}, "

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
     Promise = ApproxDP | GDP | ZCDP
 
-HELP = f"""Bound the success of an attacker who knows all other records, against a guarantee or EVENTs in sequence.
+HELP = f"""Bound the success of an attacker who knows all other records, against a guarantee or a sequence of EVENTs.
 
 Give one of: --epsilon with --delta, --mu (Gaussian DP), --rho (zero-concentrated DP), or events. All numbers are upper
-bounds, rounded up. Events give tighter bounds than their (epsilon, delta), which must allow for the worst mechanism.
+bounds, rounded up. Events give tighter bounds than their (epsilon, delta) guarantee, which must cover the worst
+mechanism.
 
 {EVENTS_HELP}
 \b
@@ -34,7 +35,7 @@ def explain(
     adjacency: AdjacencyName = "",
     events: Events = None,
     epsilon: Annotated[float | None, number("--epsilon", "Epsilon of an (epsilon, delta) guarantee.")] = None,
-    delta: Annotated[float | None, number("--delta", "Delta of the guarantee; 0 if it is pure.")] = None,
+    delta: Annotated[float | None, number("--delta", "Delta of the guarantee; 0 for pure DP.")] = None,
     mu: Annotated[float | None, number("--mu", "Parameter of a mu-GDP guarantee.")] = None,
     rho: Annotated[float | None, number("--rho", "Parameter of a rho-zCDP guarantee.")] = None,
     event_file: EventFiles = None,

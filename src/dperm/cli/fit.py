@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 LEDGER_ROOM = 2**18
 """Bytes that are kept free beside a ledger file for the entry that commits a release."""
 
-HELP = """Fit a model to DATA with a privacy guarantee, charge it to a ledger, and write it to a file.
+HELP = """Fit a private model to DATA, charge its privacy cost to a ledger, and write the model to a file.
 
-Bounds, categories and classes are declared in a schema without looking at the data; "dperm schema draft" writes one to
-fill in. Only the model is computed from the data.
+A schema declares bounds, categories and classes; write it without looking at the data. "dperm schema draft" writes a
+draft to fill in. Only the model is computed from the data.
 
-Steps: check options and schema, and plan; check the budget; allocate disk space for the model; read the data and
-enforce their bounds; charge the budget; train the model, record it in the ledger, and write it to a file. Failures
-before the charge cost nothing. Failures after the charge are not refunded; the message states the amount charged.
+Steps: check the options and the schema; plan the fit; check the budget; reserve disk space for the model; read the data
+and enforce the bounds; charge the budget; train the model; record the release in the ledger; write the model to a file.
+Failures before the charge cost nothing. Failures after the charge are not refunded; the message states the amount
+charged.
 
 \b
 Examples:
@@ -69,7 +70,12 @@ def fit(
     account: options.AccountName = None,
     request_id: Annotated[
         str | None,
-        typer.Option("--request-id", metavar="ID", show_default=False, help="Charge and fit only once under this id."),
+        typer.Option(
+            "--request-id",
+            metavar="ID",
+            show_default=False,
+            help="Request id; a repeated request is neither charged nor fitted again.",
+        ),
     ] = None,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="File for the model.")] = Path("model.dperm"),
     C: options.RegularizationC = None,
@@ -79,7 +85,10 @@ def fit(
     seed: Annotated[
         int | None,
         typer.Option(
-            "--seed", metavar="S", show_default=False, help="Seed of the noise: reproducible, and NOT PRIVATE."
+            "--seed",
+            metavar="S",
+            show_default=False,
+            help="Seed for the noise; the model is reproducible and NOT PRIVATE.",
         ),
     ] = None,
     not_private: Annotated[

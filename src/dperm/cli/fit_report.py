@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dperm.privacy.profile import PrivacyProfile
 
 NOTHING = "none: the model is NOT PRIVATE"
-NO_LEDGER = "no --ledger: this release is not booked, and adds to all other releases from these data"
+NO_LEDGER = "no --ledger: this release is not recorded, and its cost adds to that of other releases from these data"
 
 
 def print_fitted(estimator: Any, out: Path, account: "Account | None", *, as_json: bool) -> None:
@@ -38,6 +38,7 @@ def print_fitted(estimator: Any, out: Path, account: "Account | None", *, as_jso
                 "why": public.get("why", []),
                 "private": promised is not None,
                 "guarantee": None if promised is None else guarantee_as_dict(promised),
+                "protection": protection_data(estimator._fitted.profile),
                 "adjacency": estimator.adjacency,
                 "theorems": [] if record is None else list(record.theorems),
                 "charged": {} if account is None else _cost(account),
@@ -51,9 +52,9 @@ def print_fitted(estimator: Any, out: Path, account: "Account | None", *, as_jso
         [
             ("estimator", type(estimator).__name__),
             ("method", str(public["method"])),
-            ("why", below(map(describe_reason, reasons)) or "without noise there is nothing to choose"),
+            ("why", below(map(describe_reason, reasons)) or "no method was chosen: there is no noise"),
             ("guarantee", NOTHING if promised is None else format_guarantee(promised)),
-            *_weak_protection(estimator._fitted.profile),
+            *weak_protection(estimator._fitted.profile),
             *_budget(account, {} if record is None else dict(record.ledger)),
         ]
     )
@@ -65,7 +66,8 @@ def print_repeated(out: Path, account: "Account", *, as_json: bool) -> None:
         print_json({"file": str(out), "repeated": True, "request_id": account.ledger.request_id})
         return
     typer.echo(
-        f"Request id {account.ledger.request_id} was fitted before: {out} is its model, booked in {account.described}. "
+        f"Request id {account.ledger.request_id} was fitted before: {out} is its model, recorded in "
+        f"{account.described}. "
         "Nothing was fitted or charged now."
     )
 
@@ -83,19 +85,25 @@ def format_guarantee(
     return f"{kind}: {given}, adjacency {adjacency} ({unit[str(adjacency)]})"
 
 
-def _weak_protection(profile: "PrivacyProfile | None") -> list[tuple[str, str]]:
-    """Return a line about a guarantee that limits attackers little; empty for other guarantees."""
-    from dperm.presentation.numbers import format_percent
-    from dperm.privacy.protection import EFFECTIVE, is_effective, protection
+def weak_protection(profile: "PrivacyProfile | None") -> list[tuple[str, str]]:
+    """Return a line about a guarantee with weak protection; empty for other guarantees, and without one."""
+    from dperm.privacy.protection import format_success, protection
 
     found = None if profile is None else protection(profile)
     if found is None or found.level != "weak":
         return []
-    success = (
-        f"at most {format_percent(found.success)}" if is_effective(found.success) else f"over {100 * EFFECTIVE:g} %"
-    )
-    attacker = f"an attacker who guesses one bit about one record can be right {success} of the time; guessing: 50 %"
-    return [("protection", f"WEAK: {attacker}")]
+    success = format_success(found.success)
+    return [("protection", f"WEAK: an attacker who guesses one bit about one record can be {success}")]
+
+
+def protection_data(profile: "PrivacyProfile | None") -> dict[str, object] | None:
+    """Return the protection level and the rates of the best attack as JSON-ready data; None without a guarantee."""
+    from dataclasses import asdict
+
+    from dperm.privacy.protection import protection
+
+    found = None if profile is None else protection(profile)
+    return None if found is None else {"level": found.level, **asdict(found)}
 
 
 def _budget(account: "Account | None", receipt: dict[str, Any]) -> list[tuple[str, str]]:
@@ -129,8 +137,8 @@ def _parents(account: "Account") -> list[tuple[str, str]]:
     try:
         costs = [f"{format_costs(booked.cost)}, to {described}" for described, booked in account.booked_above()]
     except DpermError as error:
-        return [("also", f"the charges of the parents cannot be read: {error}")]
-    return [("also", below(costs))] if costs else []
+        return [("also charged", f"the charges of the parents cannot be read: {error}")]
+    return [("also charged", below(costs))] if costs else []
 
 
 def _left(account: "Account") -> list[tuple[str, str]]:

@@ -22,8 +22,8 @@ Delta = Annotated[
     float | None,
     number(
         "--delta",
-        "Probability delta of the guarantee; 0 for a pure one.",
-        show_default="each release's share of the account's delta, or 1e-6",
+        "Delta of the guarantee; 0 for pure DP.",
+        show_default="the account's delta per release, or 1e-6",
     ),
 ]
 Relation = Annotated[
@@ -31,7 +31,7 @@ Relation = Annotated[
     typer.Option(
         "--adjacency",
         metavar="add_remove|replace_one",
-        show_default="that of the ledger, or replace_one",
+        show_default="the account's adjacency, or replace_one",
         help=ADJACENCY_HELP,
     ),
 ]
@@ -64,7 +64,7 @@ LedgerPlace = Annotated[
 ]
 AccountName = Annotated[
     str | None,
-    typer.Option("--account", metavar="NAME", show_default="the only one", help="Account in the ledger."),
+    typer.Option("--account", metavar="NAME", show_default="the only account", help="Account in the ledger."),
 ]
 RegularizationC = Annotated[
     float | None,
@@ -72,12 +72,19 @@ RegularizationC = Annotated[
 ]
 Clip = Annotated[
     float | None,
-    number("--clip", "Clipping norm as a share of the largest gradient, in (0, 1].", show_default="chosen by the plan"),
+    number(
+        "--clip",
+        "Clipping norm as a fraction of the largest gradient norm, in (0, 1].",
+        show_default="chosen by the plan",
+    ),
 ]
 Rows = Annotated[
     int | None,
     typer.Option(
-        "--n", metavar="N", show_default=False, help="Public number of records; plan fit needs it under replace_one."
+        "--n",
+        metavar="N",
+        show_default=False,
+        help="Public number of records; dperm plan fit requires it under replace_one.",
     ),
 ]
 Quantile = Annotated[

@@ -22,7 +22,7 @@ def _read_number(text: str) -> float:
 
 Events = Annotated[
     list[str] | None,
-    typer.Argument(metavar="EVENT", show_default=False, help="Events in sequence; see the list above."),
+    typer.Argument(metavar="EVENT", show_default=False, help="Events, composed in sequence; see the list above."),
 ]
 EventFiles = Annotated[
     list[Path] | None,
@@ -32,7 +32,7 @@ EventFiles = Annotated[
         exists=True,
         dir_okay=False,
         show_default=False,
-        help="JSON file with a further event; may be repeated.",
+        help="JSON file with an additional event; may be repeated.",
     ),
 ]
 AdjacencyName = Annotated[
@@ -41,7 +41,7 @@ AdjacencyName = Annotated[
         "--adjacency",
         metavar="add_remove|replace_one",
         show_default=False,
-        help="Neighbouring data sets: one record added or removed, or one replaced (n is public). [required]",
+        help="Neighbouring data sets: one record added or removed, or one record replaced (n is public). [required]",
     ),
 ]
 """The default "" lets `dperm.cli.event_input.filling` explain the choice, instead of "missing option"."""
@@ -60,5 +60,6 @@ Events:
   numbers may be fractions: rate=256/60000
 
 The noise multiplier is the standard deviation of the noise (laplace: its scale) divided by the sensitivity to one
-record added or removed. pure and approximate hold under --adjacency unless written as pure(0.1, adjacency=add_remove).
+record added or removed. The guarantees pure and approximate refer to --adjacency, unless they name another: pure(0.1,
+adjacency=add_remove).
 """

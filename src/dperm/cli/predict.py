@@ -17,11 +17,12 @@ from dperm.errors import ParameterError
 if TYPE_CHECKING:
     from dperm.data.schema import Schema
 
-HELP = """Predict the target of each record in DATA with MODEL; output keeps the order of the records.
+HELP = """Predict the target of each record in DATA with MODEL, in the order of the records.
 
 Predictions are printed as CSV; -o writes them to a CSV, Parquet or Arrow file, depending on its suffix.
 
-The schema stored in the model says how the columns are read. Other columns are ignored, and the target may be missing.
+The schema stored in the model defines how the columns are read. Columns that are not in the schema are ignored, and the
+target column may be missing.
 
 \b
 Examples:

@@ -25,14 +25,14 @@ DRAFT_HEAD = """\
 # Remove the "# " before a line and complete it. Lines that stay commented out are marked as gaps in the statement.
 # The statement rates the protection only when every line marked REQUIRED is filled in.
 """
-HELP = """Write the privacy statement of MODEL: guarantee, mechanism, data, attack success, and limits of the claim.
+HELP = """Write the privacy statement of MODEL: guarantee, mechanism, data, attack success and limitations.
 
-The suffix of -o sets the format: a self-contained page (.html), Markdown (.md) or data (.json). --fields is a TOML file
-with the fields that only you can state, such as the curator and the reason for epsilon; missing fields are marked as
-gaps. --draft-fields writes such a file to fill in, with a hint for every gap. Once all required fields are stated, the
-statement rates the protection as strong, moderate or weak by the success of the best attacker. --audit adds the results
-of dperm audit model; audits of other models are refused. If an audit has refuted the claim, the statement says so
-first, and the exit code is 5.
+The suffix of the output file sets the format: a self-contained web page (.html), Markdown (.md) or JSON (.json).
+--fields is a TOML file with the fields that only you can state, such as the curator and the reason for epsilon; missing
+fields are marked as gaps. --draft-fields writes such a file to fill in, with a hint for every gap. Once all required
+fields are stated, the statement rates the protection as strong, moderate or weak by the success of the best attack.
+--audit adds the results of dperm audit model; audits of other models are refused. If an audit has refuted the claim,
+the statement begins with the refutation, and the exit code is 5.
 
 \b
 Examples:
@@ -52,11 +52,15 @@ def report(
     ] = None,
     fields: Annotated[
         Path | None,
-        typer.Option("--fields", metavar="FILE", show_default=False, help="TOML file with your own fields."),
+        typer.Option(
+            "--fields", metavar="FILE", show_default=False, help="TOML file with the fields that only you can state."
+        ),
     ] = None,
     draft_fields: Annotated[
         Path | None,
-        typer.Option("--draft-fields", metavar="FILE", show_default=False, help="File for a draft of --fields."),
+        typer.Option(
+            "--draft-fields", metavar="FILE", show_default=False, help="File for a draft of the --fields file."
+        ),
     ] = None,
     audit: Annotated[
         list[Path] | None,
@@ -150,11 +154,11 @@ def _print_result(output: Path | None, draft: Path | None, statement: "Statement
 
 def _headline(statement: "Statement") -> str:
     """Return the protection level with the attacker's success; the status of a statement without a guarantee."""
-    from dperm.report.fields import PRIVATE
+    from dperm.report.fields import PRIVATE, status_text
     from dperm.report.headline import headline_sentences, headline_title
 
     if statement["status"] != PRIVATE:
-        return str(statement["status"])
+        return status_text(statement["status"])
     return f"{headline_title(statement.fields)}. {' '.join(headline_sentences(statement.fields))}"
 
 
@@ -179,7 +183,7 @@ def _domain(schema: "Schema") -> str:
 
     target = schema.target
     rest = [] if target is None else [_target(target.name, target.classes, target.range)]
-    return "as the schema declares it, enforced: " + "; ".join([*map(of, schema.encoder.columns), *rest])
+    return "enforced; " + "; ".join([*map(of, schema.encoder.columns), *rest])
 
 
 def _target(name: str, classes: object, interval: object) -> str:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 HELP = """Check the claims of the lectures and redraw their figures.
 
-Without a NAME the lessons are listed. The author of a lecture selects all its lessons, and "all" selects every lesson
-(a minute or two). Each lesson states a claim of a lecture, corrects it where it is wrong, and checks it numerically. It
-prints a table and its result, and --folder also writes a plot. The exit code is 5 if a check fails. Data are synthetic
-and noise is simulated from a seed: reproducible, and NOT PRIVATE.
+Without NAME, the command lists the lessons. The name of a lecturer selects all lessons of that lecture; "all" selects
+every lesson and takes a minute or two. Each lesson states a claim from a lecture, corrects it if necessary, and checks
+it numerically. The output is a table and a conclusion; --folder also saves a plot. The exit code is 5 if a check fails.
+The data are synthetic and the noise is drawn from a seed: results are reproducible and NOT PRIVATE.
 
 \b
 Examples:
@@ -37,7 +37,7 @@ def reproduce(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...|all", show_default=False, help="Lessons or lectures; lists the lessons if left out."
+            metavar="[NAME]...|all", show_default=False, help="Lessons or lecturers; omit to list the lessons."
         ),
     ] = None,
     folder: Annotated[
@@ -49,9 +49,11 @@ def reproduce(
             help="Write NAME.png, NAME.md and NAME.json to this folder.",
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer settings and repetitions: a second or two.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use fewer settings and repetitions; takes a second or two.")
+    ] = False,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="S", help="Seed of the synthetic data and the simulated noise.")
+        int, typer.Option("--seed", metavar="S", help="Seed for the synthetic data and the simulated noise.")
     ] = 0,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     json: AsJson = False,

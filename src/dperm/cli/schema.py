@@ -22,10 +22,10 @@ Examples:
   dperm schema check schema.toml
   dperm schema check schema.toml data.csv
 """
-DRAFT_HELP = """Write a schema to fill in, from the names and types of the columns of DATA. No value is read.
+DRAFT_HELP = """Draft a schema from the column names and types of DATA, for you to fill in. No values are read.
 
-For CSV files only the header line is read; the draft offers each column as a number and as a category. For Parquet and
-Arrow files only the stored schema is read. A draft is refused as a schema until it is filled in.
+For CSV files only the header line is read; the draft offers a numeric and a categorical declaration for each column.
+For Parquet and Arrow files only the stored schema is read. A draft is not accepted as a schema until it is filled in.
 
 \b
 Examples:
@@ -33,7 +33,8 @@ Examples:
   dperm schema draft data.csv --target income -o draft.toml
   dperm schema draft data.csv --json
 """
-CHECK_HELP = """Check a schema, and with DATA that the file has its columns. Only names are compared; no value is read.
+CHECK_HELP = """Check a schema and, with DATA, that the file has its columns. Only names are compared; no values are
+read.
 
 \b
 Examples:
@@ -52,7 +53,7 @@ def start(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-@app.command(help=DRAFT_HELP, short_help="Write a schema to fill in, from column names and types.")
+@app.command(help=DRAFT_HELP, short_help="Draft a schema from column names and types.")
 def draft(
     data: Data,
     target: Annotated[
@@ -86,7 +87,7 @@ def draft(
             typer.echo(f"Written: {output}. Fill it in, then run: dperm schema check {output}")
 
 
-@app.command(help=CHECK_HELP, short_help="Check a schema, and that a file has its columns.")
+@app.command(help=CHECK_HELP, short_help="Check a schema and, optionally, the columns of a file.")
 def check(
     schema: Annotated[Path, typer.Argument(metavar="SCHEMA", show_default=False, help="Schema file (TOML).")],
     data: Annotated[Path | None, typer.Argument(metavar="DATA", show_default=False, help=TABLE_HELP)] = None,
@@ -133,13 +134,13 @@ def _print_facts(path: Path, schema: "Schema", data: Path | None, unused: list[s
     from dperm.cli.output import print_facts
 
     target, encoder = schema.target, schema.encoder
-    typer.echo(f"{path} is a schema.")
+    typer.echo(f"{path} is a valid schema.")
     print_facts(
         [
             ("columns", ", ".join(encoder.columns)),
             ("target", "not declared; a fit needs one" if target is None else _format_target(schema)),
             ("features", str(len(encoder.feature_names))),
-            ("norm", f"{encoder.norm:.6g} at most for every row"),
+            ("norm", f"at most {encoder.norm:.6g} for every row"),
             *([] if data is None else [(data.name, "has these columns"), ("not used", ", ".join(unused) or "none")]),
         ]
     )

@@ -30,7 +30,7 @@ METHODS = ("auto", "objective", "output", "gradient", "sgd")
 ONE_SIDED = Fact(
     "outlook.one_sided",
     "A proved bound is one-sided: the excess risk is at most this large, and usually far smaller. It applies to the "
-    "problem without clipping, at the regularisation or number of steps with the smallest bound, and not to the "
+    "problem without clipping, at the regularization or number of steps with the smallest bound, and not to the "
     "default settings of the estimators.",
 )
 MADE_UP = Fact(
@@ -277,11 +277,11 @@ def _expected_fact(found: Outlook, row: MethodOutlook) -> Fact:
     lost = shown_loss(expected)
     chosen = " ({used} perturbation)" if row.used != row.method else ""
     plain = "the {without_privacy:.3f} of a model without privacy"
-    against = f"{{loss:.3f}} below {plain}" if lost > 0 else f"no less than {plain}"
+    against = f"{{loss:.3f}} below {plain}" if lost > 0 else f"not below {plain}"
     if expected.mean <= expected.majority + 0.005:
-        guessing = ", and no better than guessing the larger class ({majority:.3f})"
+        guessing = ", and no better than always guessing the larger class ({majority:.3f})"
     else:
-        guessing = "; guessing the larger class has {majority:.3f}"
+        guessing = "; always guessing the larger class gives {majority:.3f}"
     template = (
         "With {n:,} rows, {columns} and {guarantee}, expect an accuracy of about {accuracy:.3f} with "
         f'{{@method:"{{method}}"}}{chosen}: {against}{guessing}.'

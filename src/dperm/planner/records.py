@@ -152,14 +152,15 @@ class RecordsByTrial:
                 "records.cannot_tell",
                 "Trials cannot tell how many rows are needed for a cost of at most {loss:g}. Tables of {rows:,} rows, "
                 "which represent larger ones, differ by {floor:.2g} from a model without privacy even with almost no "
-                "noise. Choose a larger {@loss}, or ask for a proved number ({@target_excess}).",
+                "noise. Choose a larger {@loss}, or request a proved number with {@target_excess}.",
                 {"loss": self.loss, "rows": self.floor.simulated_at, "floor": abs(self.floor.loss)},
             )
         number = f"{self._about} {{n:,}} rows" if self.n is not None else "More than {n:,} rows"
         return Fact(
             "records.by_trial",
-            f"{number} with {{columns}} are needed for {{guarantee}} to cost at most {{loss:g}} of accuracy, by trials "
-            f"on synthetic tables.",
+            f"{number} with {{columns}} are needed so that privacy ({{guarantee}}) costs at most {{loss:g}} in "
+            f"accuracy, "
+            f"according to trials on synthetic tables.",
             {
                 "n": MOST_ROWS if self.n is None else self.n,
                 "columns": describe_columns(self.shape),

@@ -75,9 +75,18 @@ def format_remaining(limit: float, spent: float, digits: int = DIGITS) -> str:
 
 
 def format_percent(rate: float) -> str:
-    """Return a probability as a percentage with three digits, rounded up; more digits where three would give 100 %."""
-    texts = [format_up(100 * decimal(rate), digits) for digits in (3, 4, 5, DIGITS)]
-    return f"{next((text for text in texts if text != '100'), '100')} %"
+    """Return a probability as a percentage, rounded up to three digits; above 99 %, up to four decimals.
+
+    Between 99 % and 100 %, the difference from 100 % has two significant digits where four decimals suffice.
+
+    Examples
+    --------
+    >>> format_percent(0.7310586), format_percent(0.9934), format_percent(0.99999)
+    ('73.2 %', '99.34 %', '99.999 %')
+    """
+    percentage = 100 * decimal(rate)
+    digits = 3 if not 99 < percentage < 100 else min(DIGITS, 3 - (100 - percentage).adjusted())
+    return f"{format_up(percentage, digits)} %"
 
 
 def format_parameters(parameters: Mapping[str, Any]) -> str:

@@ -14,11 +14,12 @@ from typing import Any
 from dperm import checks
 from dperm.checks import shown
 from dperm.errors import ParameterError
+from dperm.presentation.numbers import format_percent
 from dperm.privacy import gaussian_profile
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import Guarantee
 from dperm.privacy.profile import PrivacyProfile, curve_of, supporting_line
-from dperm.privacy.protection import Protection, is_effective, percent, success_rate, up_to_one
+from dperm.privacy.protection import Protection, format_success, is_effective, success_rate, up_to_one
 from dperm.privacy.record import Record, Release
 
 Subject = PrivacyProfile | Guarantee | Record | Release[Any]
@@ -99,25 +100,26 @@ class Explanation:
         attacker = f"an attacker who knows all the other {self.unit}s and accepts one false alarm in"
         start = f"If one {self.unit} is {_CHANGES[self.adjacency]} ({self.adjacency.value}), {attacker}"
         if not is_effective(rare):
-            return f"{start} 1,000 can detect it almost always: the guarantee sets no effective limit."
-        rate = f"{start} 1,000 detects it with probability at most {percent(rare)}"
+            return f"{start} 1,000 can almost always detect the change: the guarantee sets no effective limit."
+        rate = f"{start} 1,000 detects the change with probability at most {format_percent(rare)}"
         if not is_effective(common):
-            return f"{rate}; with one false alarm in 100 they can detect it almost always."
-        return f"{rate}, and at most {percent(common)} with one false alarm in 100."
+            return f"{rate}; with one false alarm in 100, the attacker can almost always detect it."
+        return f"{rate}, and at most {format_percent(common)} with one false alarm in 100."
 
     def _guess_sentence(self) -> str:
-        about = f"the truth about that one {self.unit}"
+        about = f"the truth about one {self.unit}"
         if not is_effective(self.accuracy):
             return (
-                f"An attacker who starts from even odds can guess {about} right almost always (chance: 50 %): the "
-                f"guarantee sets no effective limit."
+                f"An attacker who starts from even odds can almost always guess {about} (50 % by chance): the "
+                f"guarantee "
+                f"sets no effective limit."
             )
-        rate = f"right at most {percent(self.accuracy)} of the time (chance: 50 %)."
+        guess = f"An attacker who starts from even odds and guesses {about} is {format_success(self.accuracy)}."
         if not is_effective(self.posterior):
-            return f"An attacker who starts from even odds guesses {about} {rate}"
+            return guess
         return (
-            f"An attacker who starts from even odds guesses {rate} The chance that the release makes them more than "
-            f"{percent(self.posterior)} sure of {about} is at most {percent(self.surprise)}."
+            f"{guess} The probability that the release makes the attacker more than {format_percent(self.posterior)} "
+            f"certain of the truth is at most {format_percent(self.surprise)}."
         )
 
     def as_dict(self) -> dict[str, object]:

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from dperm.presentation.numbers import format_up
+from dperm.presentation.numbers import format_percent
 from dperm.privacy.profile import PrivacyProfile
 
 Level = Literal["strong", "moderate", "weak"]
@@ -79,15 +79,7 @@ def is_effective(rate: float) -> bool:
     return rate <= EFFECTIVE
 
 
-def percent(rate: float) -> str:
-    """Return an effective rate as a percentage, rounded up to 3 digits, with up to 4 decimals near 100 %."""
-    percentage, digits = 100 * rate, 3
-    if 90 < percentage < 100:
-        digits = 2 + min(4, max(2 - _magnitude(percentage), 1 - _magnitude(100 - percentage)))
-    # 1e-14: numbers that were rounded up by a few units only shall not jump by a whole digit
-    return f"{format_up(min(100.0, percentage * (1 - 1e-14)), digits)} %"
-
-
-def _magnitude(number: float) -> int:
-    """Return the power of ten of the leading digit."""
-    return math.floor(math.log10(number)) if number > 0 else 0
+def format_success(rate: float) -> str:
+    """Return a success rate as text, such as "right at most 73.2 % of the time (50 % by chance)"."""
+    limit = f"at most {format_percent(rate)}" if is_effective(rate) else f"more than {100 * EFFECTIVE:g} %"
+    return f"right {limit} of the time ({100 * GUESSING:g} % by chance)"

@@ -29,7 +29,7 @@ from dperm.report.field_values import as_mapping
 Receipt = Mapping[str, Any]
 
 ANCESTORS = "ancestors"
-NO_COMPOSITION = "one release. Post-processing costs nothing; the costs of further releases add up."
+NO_COMPOSITION = "One release. Post-processing costs nothing; the costs of further releases add up."
 NO_REFUNDS = "Runs that fail after their charge are not refunded."
 OUTSIDE = "Runs that were not charged to this budget are not included."
 ALONE = "Other releases from the same data are not covered by this guarantee."
@@ -169,12 +169,12 @@ def format_spending(receipt: Receipt) -> str:
 
 
 def time_of_charge(receipt: Receipt) -> str:
-    """Return the time of validity of the receipt, such as "when this release was charged (completed in entry 7)".
+    """Return the time of validity of the receipt, such as "when this release was charged (recorded in entry 7)".
 
     A receipt has the number of the entry that completed the release; the reservation is an earlier entry.
     """
     entry = receipt.get("seq")
-    return f"when this release was charged{f' (completed in entry {entry})' if entry is not None else ''}"
+    return f"when this release was charged{f' (recorded in entry {entry})' if entry is not None else ''}"
 
 
 def later_changes(receipt: Receipt) -> str:
@@ -267,7 +267,7 @@ def _ancestor_spending(receipt: Receipt) -> Iterator[str]:
     for one in ancestors_from_top(receipt):
         limit, spent, releases = format_limit(one.get("limit", {})), format_spending(one), one.get("releases")
         count = count_of(releases, "release") if isinstance(releases, int) else f"{releases} releases"
-        yield f"The charge counts against {account_name(one)}: limit {limit}, spent {spent}, {count} so far."
+        yield f"The charge counts against {account_name(one)}: limit {limit}; spent so far: {spent} ({count})."
         yield from (describe_limit_changes(one), _seeded_runs(one))
 
 
@@ -283,14 +283,14 @@ def _ordered(receipt: Receipt) -> dict[str, object]:
 
 
 def _composition(receipt: Receipt, seeded: bool) -> str:
-    limit, until = format_limit(receipt.get("limit", {})), ", until it is raised" if later_changes(receipt) else ""
+    limit, until = format_limit(receipt.get("limit", {})), " until it is raised" if later_changes(receipt) else ""
     kind = "account" if receipt.get("account") else "budget"
     return join_sentences(
         (
             *describe_ancestors(receipt),
-            f"The limit of {account_name(receipt)} {time_of_charge(receipt)} was {limit}. This limit bounds all "
-            f"charges to the {kind} together{until}. Releases may be chosen adaptively, based on earlier releases but "
-            f"not on the data themselves.",
+            f"The limit of {account_name(receipt)} {time_of_charge(receipt)} was {limit}. This limit bounds the "
+            f"total of all charges to the {kind}{until}. Releases may be chosen adaptively, based on earlier releases "
+            f"but not on the data themselves.",
             later_changes(receipt),
             "Post-processing costs nothing.",
             _composition_rule(receipt),
@@ -308,14 +308,15 @@ def _composition_rule(receipt: Receipt) -> str:
 
 
 def _tuning(receipt: Receipt, seeded: bool) -> str:
+    kind = "account" if receipt.get("account") else "budget"
     releases = receipt.get("releases")
     so_far = f" ({releases} so far)" if releases is not None else ""
     limit = format_limit(receipt.get("limit", {}))
     return join_sentences(
         (
             _covering_limits(receipt),
-            f"All releases charged to {account_name(receipt)}{so_far} together are within {limit}, its limit "
-            f"{time_of_charge(receipt)}.",
+            f"All releases charged to {account_name(receipt)}{so_far} are jointly within {limit}, the limit of the "
+            f"{kind} {time_of_charge(receipt)}.",
             later_changes(receipt),
             describe_limit_changes(receipt),
             _seeded_runs(receipt),
@@ -330,7 +331,9 @@ def _retries(receipt: Receipt) -> str:
     burned, still_open = receipt.get("burned"), receipt.get("open")
     if burned is None or still_open is None:
         return f"{NO_REFUNDS} {OUTSIDE}"
-    counts = f"Charges of failed runs (burned): {burned}; of unfinished runs (open): {still_open}. Both count as spent."
+    counts = (
+        f"Charges for failed runs (burned): {burned}; for unfinished runs (open): {still_open}. Both count as spent."
+    )
     return f"{counts} {NO_REFUNDS} {OUTSIDE}"
 
 
@@ -340,4 +343,4 @@ def _seeded_runs(receipt: Receipt) -> str:
     if not seeded:
         return ""
     verb = "is" if seeded == 1 else "are"
-    return f"{seeded} of the charged runs used a seed and {verb} NOT PRIVATE; the limit holds for the others only."
+    return f"{seeded} of the charged runs used a seed and {verb} NOT PRIVATE; the limit covers only the other runs."

@@ -9,11 +9,11 @@ from dperm.privacy.record import Record
 from dperm.report import fields as names
 
 RECORD, GROUP = "record", "group"
-CONTRIBUTION = "one record: assumed, not checked. k records of one person are protected as a group of k."
+CONTRIBUTION = "One record: assumed, not checked. k records of one person are protected as a group of k."
 ONE_GROUP = "one group (all records with one key, of which at most {} are used)"
 GROUP_CONTRIBUTION = (
-    "at most {}: enforced. The first records of a group, in the order of the data set, are used and the others are "
-    "left out. The keys are not checked: the curator has to ensure that all records of a person are in one group."
+    "At most {}: enforced. The first records of a group, in the order of the data set, are used, and later ones are "
+    "left out. The keys are not checked: the curator must ensure that all records of a person are in one group."
 )
 _NEIGHBOURS = {
     "replace_one": "one {0} replaced by another (replace_one); the number of {0}s is public",
@@ -33,7 +33,10 @@ DEFINITIONS = {
     "PureDP": "P(M(D) ∈ S) ≤ e^ε P(M(D') ∈ S)  for all neighbours D, D' and all events S.",
     "ApproxDP": "P(M(D) ∈ S) ≤ e^ε P(M(D') ∈ S) + δ  for all neighbours D, D' and all events S.",
     "ZCDP": "D_α(M(D) ‖ M(D')) ≤ ρ α  for all neighbours D, D' and all orders α > 1 (Rényi divergence).",
-    "GDP": "Telling M(D) from M(D') is at least as hard as telling N(0, 1) from N(μ, 1), for all neighbours D, D'.",
+    "GDP": (
+        "Distinguishing M(D) from M(D') is at least as hard as distinguishing N(0, 1) from N(μ, 1), for all neighbours "
+        "D, D'."
+    ),
     "RDP": "D_α(M(D) ‖ M(D')) ≤ τ(α)  for all neighbours D, D', at the orders α of the curve (Rényi divergence).",
 }
 PROFILE = "δ(ε) = sup over neighbours of sup over S of P(M(D) ∈ S) − e^ε P(M(D') ∈ S)"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from dperm.presentation.glossary import term
 from dperm.presentation.numbers import epsilon_first, format_down, format_number, format_up
+from dperm.presentation.phrases import capitalize
 from dperm.report import fields as names
 from dperm.report.audits import audits_for_display
 from dperm.report.utility import with_measure_names
@@ -53,7 +54,15 @@ def _limits(limits: object) -> object:
     return [names.status_text(limit) for limit in limits] if isinstance(limits, list) else limits
 
 
+def _sentence(value: object) -> object:
+    """Return a text with a capital first letter, and "None" for a field without a guarantee."""
+    if not isinstance(value, str):
+        return value
+    return "None" if value in (names.NOTHING, names.NONE) else capitalize(value)
+
+
 _PREPARE: dict[str, Callable[[object], object]] = {
+    **dict.fromkeys(("flavour", "unit_of_privacy", "trust_model", "adjacency", "covered", "composition"), _sentence),
     "utility": with_measure_names,
     "audit": audits_for_display,
     "ledger_entry": _ledger_entry,

@@ -211,14 +211,14 @@ _TITLES = {
 }
 
 HINTS = {
-    "curator": "the organisation or person responsible for the data and this release, with contact details.",
-    "intended_use": "the purpose of the release, and uses that it is not suitable for.",
-    "product": "the published product and its form, described for a reader who has never heard of it.",
-    "publication_date": "the day on which the release is published.",
-    "links": "addresses of the release, its documentation and the rules that it follows.",
-    "data_domain": "whom the records describe, where and when they were collected, and their possible values.",
+    "curator": "the organization or person responsible for the data and this release, with contact details.",
+    "intended_use": "the purpose of the release, and uses for which it is not suitable.",
+    "product": "the published product and its form, described for readers without prior knowledge.",
+    "publication_date": "the date on which the release is published.",
+    "links": "URLs of the release, its documentation and the applicable rules.",
+    "data_domain": "the people whom the records describe, the time and place of collection, and the possible values.",
     "contribution_bound": "the largest number of records of one person, and how this number is enforced.",
-    "reasons": "why this epsilon is acceptable and who decided on it; then why this delta, adjacency and method.",
+    "reasons": "why this epsilon is acceptable, who approved it, and why this delta, adjacency and method were chosen.",
     "tuning": (
         "every other run on the same data and its charge, and how this model was selected. Selection by scores on "
         "private data is not covered."
@@ -227,7 +227,7 @@ HINTS = {
     "nonprivate_statistics": "statistics of the data that were viewed without privacy (means, ranges, plots), if any.",
     "ledger_entry": "where this release is recorded, if anywhere. It was not charged to a dperm budget.",
     "retries": "runs that failed or were repeated, and whether they were charged.",
-    "utility": "the accuracy of the release, with confidence intervals and by group, and the data it was measured on.",
+    "utility": "the accuracy of the release, overall and by group, with confidence intervals and the test data.",
 }
 """Contents of the fields that only the user can know."""
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dperm.presentation.numbers import format_parameters, format_percent
-from dperm.privacy.protection import EFFECTIVE, FALSE_ALARMS, GUESSING, Level, Protection, is_effective
+from dperm.privacy.protection import FALSE_ALARMS, GUESSING, Level, Protection, format_success, is_effective
 from dperm.report import fields as names
 from dperm.report.audits import listed
 from dperm.report.budget_facts import (
@@ -33,8 +33,8 @@ TITLES = {
 UNCOVERED_TITLE = "Not rated: the guarantee does not cover the preparation of the data"
 CONCLUSIONS = {
     "strong": "Even an attacker who knows all other records remains uncertain.",
-    "moderate": "The guarantee holds, but an attacker who knows all other records can learn much about one person.",
-    "weak": "The guarantee holds but limits little: an attacker who knows all other records can be almost certain.",
+    "moderate": "The guarantee holds, but an attacker who knows all other records can learn a lot about one person.",
+    "weak": "The guarantee holds but protects little: an attacker who knows all other records can be almost certain.",
 }
 SEVERAL_ACCOUNTS = (
     "A person with records in the data of several of these accounts is not covered by one limit alone: the limits add "
@@ -42,7 +42,6 @@ SEVERAL_ACCOUNTS = (
 )
 ALONE = "for this release alone"
 NOT_RECORDED = f"{ALONE}; other releases from the same data are not recorded"
-ALMOST_ALWAYS = f"more than {100 * EFFECTIVE:g} %"
 NO_LIMIT = "no effective limit"
 PARENT_LIMITS = "limits of the parent accounts"
 
@@ -140,12 +139,12 @@ def headline_sentences(fields: Mapping[str, object]) -> Iterator[str]:
         yield f"The guarantee of the fit ({promise}) does not cover this release."
         yield from found.uncovered
         return
-    yield f"{promise}, for {str(fields['unit_of_privacy']).partition('.')[0]}."
+    yield f"Guarantee: {promise}, for {str(fields['unit_of_privacy']).partition('.')[0]}."
     if found.release is not None:
         yield _success(f"An attacker who sees this release and guesses one bit about one {unit}", found.release)
     if found.together is not None:
         yield _success(
-            f"With everything charged to {found.covering} (limit: {found.limit}), the attacker", found.together
+            f"An attacker who sees everything charged to {found.covering} (limit: {found.limit})", found.together
         )
     if len(covering_accounts(receipt_of(fields))) > 1:
         yield SEVERAL_ACCOUNTS
@@ -188,17 +187,12 @@ def format_rate(rate: float) -> str:
 
 
 def _success(attacker: str, rates: Protection) -> str:
-    """Return a sentence such as "... is right at most 73.2 % of the time; guessing alone: 50 %."."""
-    limit = (
-        f"is right at most {format_percent(rates.success)}"
-        if is_effective(rates.success)
-        else f"can be right {ALMOST_ALWAYS}"
-    )
-    sentence = f"{attacker} {limit} of the time; guessing alone: 50 %."
+    """Return a sentence such as "... can be right at most 73.2 % of the time (50 % by chance)."."""
+    sentence = f"{attacker} can be {format_success(rates.success)}."
     if not rates.detection_decides:
         return sentence
     detection = f"at most {format_percent(rates.detection)}" if is_effective(rates.detection) else NO_LIMIT
-    return f"{sentence} Detection rate at one false alarm in 1,000: {detection}; guessing alone: 0.1 %."
+    return f"{sentence} Detection rate at one false alarm in 1,000: {detection} (0.1 % by chance)."
 
 
 def _release_rates(profile: Mapping[str, Any]) -> Protection:

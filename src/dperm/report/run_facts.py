@@ -30,8 +30,8 @@ TAKEN_AS_PUBLIC = (
 TRANSFORMERS = "fitted_transformers"
 """Key in records for the transformers that a pipeline fitted to the data before the model."""
 UNNAMED = "unnamed mechanism"
-FIT = "this fit only: the coefficients, and anything computed from them alone."
-COVERED_FIT_ONLY = "the fit on the prepared rows alone. The preparation, and so the release, is NOT COVERED."
+FIT = "This fit only: the coefficients, and anything computed from them alone."
+COVERED_FIT_ONLY = "Only the fit to the prepared rows. The preparation, and therefore the release, is NOT COVERED."
 ALL_ITERATES = (
     "Every step of the descent is covered as well: the event counts the noisy gradient of each step, so all iterates "
     "could be published at no further cost."
@@ -44,10 +44,10 @@ SEARCH = (
 STEPS_COVERED = ("gradient", "sgd")
 """Methods whose event composes the noisy gradients of all their steps."""
 ONE_RELEASE = (
-    "this release only: the released value, and anything computed from it alone. Other releases from the same data "
+    "This release only: the released value, and anything computed from it alone. Other releases from the same data "
     "must be accounted for together with it."
 )
-PREPROCESSING = "inside the fit, and covered: rows, columns and regression targets were clipped to their public bounds."
+PREPROCESSING = "Inside the fit, and covered: rows, columns and regression targets were clipped to their public bounds."
 FITTED_TRANSFORMERS = (
     names.UNCOVERED + "before the fit, a pipeline fitted {} to the private data without noise. No guarantee covers the "
     "transformers, or predictions that use them."
@@ -57,18 +57,19 @@ UNKNOWN_TRANSFORMERS = (
     + "the model was fitted in a joblib worker, where a surrounding pipeline cannot be detected. No guarantee covers "
     "transformers that were fitted to the private data before the model, or predictions that use them."
 )
-STATISTICS = "inside the fit: none, apart from the public quantities."
+STATISTICS = "Inside the fit: none, apart from the public quantities."
 SCHEMES = {"poisson": "Poisson sampling", "without_replacement": "sampling without replacement"}
 """Sampling schemes, by type of event."""
 NO_SAMPLING = "no sampling (every record is used)"
-SAME_SAMPLING = "The plan that drew the samples also defined the accounted event: they cannot differ."
+SAME_SAMPLING = "The same plan drew the samples and defined the accounted event, so the two cannot differ."
 NO_DPERM_NOISE = "dperm added no noise."
 EXACT = "Noise is drawn exactly, on a grid, and calibrated to the sensitivity of the rounded value."
-NO_ERROR = "epsilon and delta are never understated: both are upper bounds, rounded up."
+NO_ERROR = "epsilon and delta are upper bounds, rounded up; neither is understated."
 LIMITS = (
     "Scores, plots and error messages computed from the private data are not covered.",
     "Running time and memory use are not covered.",
-    "The guarantee relies on AES-256, on the operating system's random numbers, and on the public quantities.",
+    "The guarantee relies on AES-256, on the operating system's random numbers, and on the "
+    "assumption that the public quantities are public.",
 )
 CLIPPED = {
     "logistic": (
@@ -95,17 +96,17 @@ TRAINING_METHODS = {"dp-sgd": "DP-SGD of a PyTorch model", "dp-svrg": "DP-SVRG o
 TRAINING_PUBLIC = ("assumed_public", "model", "trained_parameters", "unit", "records_per_group")
 """Public quantities of a training run, in addition to those of any fit."""
 TRAINING_COVERED = (
-    "this training run only: the trained parameters of the model, and anything computed from them alone. The event "
-    "counts the noisy gradients of all planned steps, even if the training stopped early: the parameters after every "
+    "This training run only: the trained parameters of the model, and anything computed from them alone. The event "
+    "counts the noisy gradients of all planned steps, even if training stopped early: the parameters after every "
     "step could be published at no further cost."
 )
 TRAINING_PREPROCESSING = (
-    "inside the run, and covered: the gradient of each record was clipped, and a record whose gradient is not finite "
+    "Inside the run, and covered: the gradient of each record was clipped, and a record whose gradient is not finite "
     "contributes nothing. The data set, its transforms and the training loop are unknown here: they must process each "
     "record independently of the others."
 )
 TRAINING_STATISTICS = (
-    "inside the run: none, apart from the public quantities. Statistics that the training loop viewed are unknown here."
+    "Inside the run: none, apart from the public quantities. Statistics that the training loop viewed are unknown here."
 )
 LOOP = (
     "Losses, metrics and other values that the training loop computed from batches are not covered. Buffers of the "

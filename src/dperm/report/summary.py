@@ -9,9 +9,9 @@ from decimal import Decimal
 from typing import Any
 
 from dperm.presentation.glossary import method_description, term
-from dperm.presentation.numbers import format_parameters, format_percent, format_up
+from dperm.presentation.numbers import format_parameters, format_up
 from dperm.presentation.phrases import capitalize, join_sentences
-from dperm.privacy.protection import is_effective
+from dperm.privacy.protection import format_success, is_effective
 from dperm.report import fields as names
 from dperm.report.audits import summarize_audits
 from dperm.report.budget_facts import (
@@ -24,9 +24,9 @@ from dperm.report.budget_facts import (
     limit_changes,
     time_of_charge,
 )
-from dperm.report.definitions import change, neighbours, several_units, unit_of
+from dperm.report.definitions import change, neighbours, several_units
 from dperm.report.field_values import as_mapping, receipt_of, stated_part, uncovered_preparation
-from dperm.report.headline import ALMOST_ALWAYS, NO_LIMIT, headline
+from dperm.report.headline import NO_LIMIT, headline
 
 NO_GUARANTEE = "There is no guarantee for the people in the data. Handle the release like the data themselves."
 CLAIMED_ONLY = (
@@ -34,23 +34,23 @@ CLAIMED_ONLY = (
     "the release like the data themselves."
 )
 NOT_COVERED = (
-    "The fit keeps its guarantee for the rows that it was given. Transformers fitted to the private data prepared "
-    "these rows, so one record can change all of them. No limit on an attacker follows. Handle the release like the "
-    "data themselves."
+    "The guarantee of the fit applies to the prepared rows. Transformers fitted to the private data prepared these "
+    "rows, so one record can change all of them. The guarantee therefore sets no limit on an attacker. Handle the "
+    "release like the data themselves."
 )
 FULL_PROFILE = (
     "These numbers follow from the whole privacy profile of the mechanism (field 21), which can be stronger than "
     "{pair} alone."
 )
-STATED_RECORDS = "A person {} has less protection than one {}. Stated by the curator, not checked: "
+STATED_RECORDS = "A person {} has less protection. Stated by the curator, not checked: "
 _LONGEST_TITLE = 90
 _LONGEST_STATED = 300
 _GROUPS = {
-    "epsilon": "at k times this epsilon",
-    "rho": "at k squared times this rho",
-    "mu": "at k times this mu",
+    "epsilon": "epsilon is k times as large",
+    "rho": "rho is k squared times as large",
+    "mu": "mu is k times as large",
 }
-_DELTA_GROWS = ", and delta becomes more than k times as large"
+_DELTA_GROWS = ", and delta is more than k times as large"
 
 
 def title_of(fields: Mapping[str, object]) -> str:
@@ -104,11 +104,11 @@ def _several_records(fields: Mapping[str, object]) -> str:
     if stated not in (None, names.NOT_STATED):
         is_short = isinstance(stated, str) and len(stated) <= _LONGEST_STATED
         quotation = f'"{str(stated).rstrip(".")}".' if is_short else "see field 12."
-        return STATED_RECORDS.format(several_units(fields), unit_of(fields)) + quotation
+        return STATED_RECORDS.format(several_units(fields)) + quotation
     numbers = as_mapping(parameters)
-    weaker = next((text for name, text in _GROUPS.items() if name in numbers), "less")
+    weaker = next((text for name, text in _GROUPS.items() if name in numbers), "the guarantee is weaker")
     delta = _DELTA_GROWS if numbers.get("delta") else ""
-    several = f"a person {several_units(fields, 'k')} is protected only {weaker}{delta}"
+    several = f"for a person {several_units(fields, 'k')}, {weaker}{delta}"
     return f"A person {several_units(fields)} has less protection: {several}."
 
 
@@ -116,7 +116,7 @@ def _definition(fields: Mapping[str, object], parameters: Mapping[str, Any]) -> 
     """Return the definition of differential privacy (T1) with its numbers, in one sentence."""
     epsilon, delta = float(parameters["epsilon"]), float(parameters.get("delta", 0.0))
     factor = format_up(math.exp(epsilon), 3) if epsilon < 700 else "e^" + format_up(epsilon)
-    slack = f", apart from a remainder of at most one in {_one_in(delta)}" if delta > 0 else ""
+    slack = f", plus an additive term of at most 1 in {_one_in(delta)}" if delta > 0 else ""
     return f"{change(fields)}, the probability of any result changes by a factor of at most {factor}{slack}."
 
 
@@ -126,8 +126,8 @@ def _without_delta(parameters: Mapping[str, Any], profile: Mapping[str, Any]) ->
     if not parameters.get("delta") or pure is None:
         return ""
     if pure <= parameters["epsilon"]:
-        return " The guarantee also holds with delta = 0, without this remainder."
-    return f" With delta = 0, without this remainder, epsilon = {format_up(pure)} holds."
+        return " The guarantee also holds with delta = 0, without the additive term."
+    return f" With delta = 0, without the additive term, the guarantee holds with epsilon = {format_up(pure)}."
 
 
 def _one_in(delta: float) -> str:
@@ -161,11 +161,11 @@ def _all_facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     yield "Groups of records", _format_count(public.get("n_groups"))
     yield "Method", method_description(mechanism.get("name", ""))
     yield "Data set", str(entry.get("dataset", ""))
-    yield "Charged to", f"{capitalize(_short_name(entry))}, completed in entry {entry.get('seq')}" if entry else ""
+    yield "Charged to", f"{capitalize(_short_name(entry))}, recorded in entry {entry.get('seq')}" if entry else ""
     for ancestor in ancestors_from_top(entry):
-        kind = "Parent" if ancestor.get("parents") else "Joint limit for a person:"
+        kind = "Limit of parent" if ancestor.get("parents") else "Joint limit for a person:"
         limit, spending = format_limit(as_mapping(ancestor.get("limit"))), format_spending(ancestor)
-        yield f"{kind} {_short_name(ancestor)} when charged", f"limit {limit}; spent: {spending}"
+        yield f"{kind} {_short_name(ancestor)}", f"{limit} when this release was charged; spent: {spending}"
     yield f"Limit of {_short_name(entry)}", _limit(entry, private)
     yield "Time of the run", str(fields["time"]).replace("T", " ").replace("+00:00", " UTC")
 
@@ -178,7 +178,7 @@ def _guarantee(fields: Mapping[str, object]) -> str:
     claim = format_parameters(as_mapping(fields["parameters"])) or str(fields["flavour"])
     if uncovered_preparation(fields):
         claim = f"{claim} for the fit alone; the preparation of the data is NOT COVERED"
-    texts = {names.PRIVATE: claim, names.REFUTED: f"REFUTED: {claim} was claimed, and is false"}
+    texts = {names.PRIVATE: claim, names.REFUTED: f"REFUTED: {claim} was claimed and is false"}
     return texts.get(str(fields["status"]), "none (NOT PRIVATE)")
 
 
@@ -195,7 +195,7 @@ def _limit(entry: Mapping[str, Any], private: bool) -> str:
             f"{format_limit(as_mapping(entry['limit']))} {time_of_charge(entry)}.",
             "It was changed after the account was opened." if limit_changes(entry) else "",
             later_changes(entry),
-            "" if private else "This release has no guarantee; the limit applies to the others.",
+            "" if private else "This release has no guarantee; the limit applies to the other releases.",
         )
     )
 
@@ -211,10 +211,8 @@ def _attack_success(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     if found.release is not None:
         yield "An attacker's best guess", _guess(found.release.success)
     if found.together is not None:
-        yield f"With everything charged to {found.covering}", _guess(found.together.success)
+        yield f"Best guess from everything charged to {found.covering}", _guess(found.together.success)
 
 
 def _guess(success: float) -> str:
-    if not is_effective(success):
-        return f"right {ALMOST_ALWAYS} of the time, instead of 50 % by guessing: {NO_LIMIT}"
-    return f"right at most {format_percent(success)} of the time, instead of 50 % by guessing"
+    return format_success(success) if is_effective(success) else f"{format_success(success)}: {NO_LIMIT}"

@@ -115,6 +115,6 @@ def _failure(error: Exception) -> Failure:
     name, line = frames[-1]
     return Failure(
         f"train failed with {type(error).__name__} in line {line} of {name}; its message may repeat data and is not "
-        f"shown. Call train on each of the two data sets by hand to see it. A training that can fail tells about its "
-        f"data by failing."
+        f"shown. Call train on each of the two data sets directly to see it. A training run that can fail reveals "
+        f"information about its data by failing."
     )

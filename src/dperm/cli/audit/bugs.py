@@ -18,11 +18,10 @@ from dperm.errors import ParameterError
 if TYPE_CHECKING:
     from dperm.audit.bugs import Bug, Row
 
-HELP = """Audit known bugs in private learning, and check that each one is caught.
+HELP = """Audit implementations with known bugs, and check that each bug is caught.
 
-The correct version of each is audited --repeats times and should raise no alarm. The exit code is 5 if a bug is missed
-or a correct version raises an alarm. The full set takes about a minute with default
-settings.
+The correct version of each implementation is audited --repeats times and should raise no alarm. The exit code is 5 if a
+bug is missed or a correct version raises an alarm. The full set takes about a minute with default settings.
 
 \b
 Examples:
@@ -41,8 +40,10 @@ def bugs(
         list[str] | None,
         typer.Option("--only", metavar="NAME", show_default="all", help="Name of a bug; may be repeated."),
     ] = None,
-    runs: Annotated[int, typer.Option("--runs", metavar="N", help="Runs per audit.")] = 100_000,
-    repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="Audits of each correct version.")] = 20,
+    runs: Annotated[int, typer.Option("--runs", metavar="N", help="Number of runs per audit.")] = 100_000,
+    repeats: Annotated[
+        int, typer.Option("--repeats", metavar="N", help="Number of audits of each correct version.")
+    ] = 20,
     seed: options.Seed = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Describe each bug.")] = False,
     plot: options.Plot = None,

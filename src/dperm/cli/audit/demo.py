@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 HELP = """Run three attacks on models without and with differential privacy. Takes about half a minute.
 
-The attacks reconstruct patients from two releases, extract a planted secret from a text model, and infer membership.
-The data are synthetic; the methods and their noise are those of dperm.
+The attacks reconstruct patient records from two releases, extract a planted secret from a text model, and infer
+membership. The data are synthetic; the methods and their noise are those of dperm.
 
 \b
 Examples:
@@ -35,7 +35,9 @@ def demo(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", metavar="S", show_default=False, help="Seed of the synthetic data, never of the noise."),
+        typer.Option(
+            "--seed", metavar="S", show_default=False, help="Seed for the synthetic data; the noise is never seeded."
+        ),
     ] = None,
     force: options.Force = False,
     json: AsJson = False,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm audit exact``: privacy loss of objective perturbation, without sampling (A8)."""
+"""``dperm audit exact``: privacy loss of objective perturbation, without sampling (theorem A8)."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from dperm.audit.exact import ObjectiveMinimiser
     from dperm.methods.objective import ObjectivePlan
 
-HELP = """Find the largest privacy loss of objective perturbation for logistic regression, without sampling (A8).
+HELP = """Find the largest privacy loss of objective perturbation for logistic regression, without sampling (theorem
+A8).
 
-A pair of neighbours attains the loss, so the lower bound holds with certainty. Rows have norm 1, and one record is
-replaced. --printed audits Algorithm 2 of NIPS 2008 as printed, which omits a determinant and is refuted (exit code 5);
---jmlr audits that of JMLR 2011, which is not. --lambda is the regularisation strength for the sum of the losses, n
-times that for their mean.
+The loss is attained by a pair of neighbouring data sets, so the lower bound holds with certainty. Rows have norm 1, and
+one record is replaced. --printed audits Algorithm 2 of NIPS 2008 as printed, which omits a determinant and is refuted
+(exit code 5); --jmlr audits Algorithm 2 of JMLR 2011, which is not refuted. --lambda is the regularization strength for
+the sum of the losses, which is n times the strength for their mean.
 
 \b
 Examples:

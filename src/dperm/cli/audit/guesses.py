@@ -11,7 +11,7 @@ from dperm.cli.running import reported_errors
 if TYPE_CHECKING:
     from dperm.audit import LowerBound
 
-HELP = """Lower bound on epsilon from guesses of fair coin flips, one coin flip per training run (A4).
+HELP = """Compute a lower bound on epsilon from guesses of fair coin flips, one per training run (theorem A4).
 
 A fair coin decides whether the record is in the data. At --delta 0 the attacker may abstain: --guesses counts the runs
 with a guess. With --delta above 0, and with --gaussian, every run needs a guess.
@@ -42,7 +42,7 @@ def guesses(
         options.require_delta(gaussian, delta)
         claim = claimed(claimed_epsilon, delta, adjacency)
         bound = _bound(correct, guesses, delta=delta, confidence=confidence, gaussian=gaussian)
-        baseline = f"{correct} of {guesses} guesses right; {guesses / 2:g} expected from guessing"
+        baseline = f"{correct} of {guesses} guesses correct; {guesses / 2:g} expected by chance"
         report_bound(bound, claim, subject="an attack, by its guesses", baseline=baseline, as_json=json)
 
 

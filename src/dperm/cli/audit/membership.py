@@ -16,7 +16,7 @@ from dperm.errors import LeakError, ParameterError
 if TYPE_CHECKING:
     from dperm.data.schema import Schema
 
-HELP = """Run the membership attack LiRA on logistic regression WITHOUT noise, fitted to DATA.
+HELP = """Run the LiRA membership attack on logistic regression fitted to DATA WITHOUT noise.
 
 The attack trains shadow models, each on a random half of the records. Its results are computed from the private
 records: no guarantee covers them, and they must not be published. Confirm this with --not-private.
@@ -34,10 +34,10 @@ def membership(
     data: model_options.Data,
     target: Annotated[
         str | None,
-        typer.Option("--target", metavar="COLUMN", show_default="the target of the schema", help="Label column."),
+        typer.Option("--target", metavar="COLUMN", show_default="the target of the schema", help="Column to predict."),
     ] = None,
     schema: model_options.SchemaFile = None,
-    models: Annotated[int, typer.Option("--models", metavar="N", help="Number of shadow models; even.")] = 256,
+    models: Annotated[int, typer.Option("--models", metavar="N", help="Number of shadow models; must be even.")] = 256,
     C: Annotated[float, number("--C", "Inverse regularization strength, as in scikit-learn.", show_default="1")] = 1.0,
     confidence: options.Confidence = 0.95,
     seed: options.Seed = None,

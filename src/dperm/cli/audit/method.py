@@ -14,15 +14,15 @@ from dperm.errors import ParameterError
 if TYPE_CHECKING:
     from dperm.methods.plan import Plan
 
-HELP = """Attack METHOD of dperm on worst-case neighbouring data sets.
+HELP = """Attack a method of dperm on worst-case neighbouring data sets.
 
 METHOD is output, objective, gradient, sgd, bolt_on, sufficient or posterior. The black-box audit runs the method many
-times and guesses by the likelihood ratio, where it is known, and by low-order bits. Output and objective perturbation
-are also audited exactly. The first three methods take seconds; for the others, 200 models are trained, and the bounds
-are weak.
+times and guesses from the likelihood ratio, where it is known, and from low-order bits. Output and objective
+perturbation are also audited exactly. The first three methods take seconds; for the others, 200 models are trained, and
+the bounds are weak.
 
-Bounds at 95 % confidence are wrong up to once in 20 audits: if a bound only just exceeds the claim, repeat the audit
-with a higher --confidence.
+At 95 % confidence, up to 1 in 20 bounds is wrong. If a bound only just exceeds the claim, repeat the audit with a
+higher --confidence.
 
 \b
 Examples:
@@ -38,7 +38,7 @@ NOISY = ("output", "objective", "bolt_on")
 def method(
     name: Annotated[str, typer.Argument(metavar="METHOD", show_default=False, help="Name of the method.")],
     epsilon: Annotated[float, number("--epsilon", "Claimed epsilon.", show_default="1")] = 1.0,
-    delta: Annotated[float, number("--delta", "Delta of the claim; 0 for a pure one.", show_default="0")] = 0.0,
+    delta: Annotated[float, number("--delta", "Claimed delta; 0 for pure DP.", show_default="0")] = 0.0,
     adjacency: AdjacencyName = "",
     loss: Annotated[str, typer.Option("--loss", metavar=LOSSES, help="Loss function.")] = "logistic",
     noise: Annotated[

@@ -15,8 +15,9 @@ from dperm.errors import ParameterError
 
 HELP = """Attack the plan of MODEL: the plan is rebuilt and run on worst-case neighbouring data sets.
 
-No data are read and nothing is charged: anyone with the model file can run this audit. It tests the method with the
-constants of this model, not its single draw of noise. --out is for the statement: dperm report MODEL --audit FILE.
+No data are read and nothing is charged: anyone with the model file can run this audit. The audit tests the method with
+the constants of this model, not the noise that was drawn for it. --out writes a file for the statement: dperm report
+MODEL --audit FILE.
 
 \b
 Examples:

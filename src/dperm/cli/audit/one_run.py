@@ -8,10 +8,11 @@ from dperm.cli.audit import options
 from dperm.cli.options import AsJson
 from dperm.cli.running import reported_errors
 
-HELP = """Lower bound on epsilon from one training run with many canaries (theorem A6; A7 with --gaussian).
+HELP = """Compute a lower bound on epsilon from one training run with many canaries (theorem A6; A7 with --gaussian).
 
-An independent fair coin decides for each canary whether it is in the training data; a split into two halves is not
-enough. The number of guesses must be fixed in advance. --canaries also counts the canaries without a guess.
+An independent fair coin decides for each canary whether it is in the training data; splitting the canaries into two
+halves is not enough. The number of guesses must be fixed in advance. --canaries also counts the canaries without a
+guess.
 
 \b
 Examples:
@@ -43,5 +44,5 @@ def one_run(
         claim = claimed(claimed_epsilon, delta, adjacency)
         chosen = gaussian_one_run if gaussian else bounded
         bound = chosen(correct, guesses, canaries, delta=delta, confidence=confidence)
-        baseline = f"{correct} of {guesses} guesses right; {guesses / 2:g} expected from guessing"
+        baseline = f"{correct} of {guesses} guesses correct; {guesses / 2:g} expected by chance"
         report_bound(bound, claim, subject="one training run, by its canaries", baseline=baseline, as_json=json)

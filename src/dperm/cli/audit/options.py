@@ -13,7 +13,7 @@ from dperm.errors import ParameterError
 if TYPE_CHECKING:
     from dperm.privacy import ApproxDP, PureDP
 
-LAMBDA_HELP = "Regularisation strength Lambda for the sum (not the mean) of the losses."
+LAMBDA_HELP = "Regularization strength Lambda for the sum (not the mean) of the losses."
 Confidence = Annotated[float, number("--confidence", "Confidence level of the bound.", show_default="0.95")]
 Delta = Annotated[float, number("--delta", "Delta at which epsilon is bounded.", show_default="0")]
 Gaussian = Annotated[
@@ -21,13 +21,13 @@ Gaussian = Annotated[
     typer.Option(
         "--gaussian",
         help=(
-            "Assume a Gaussian trade-off: tighter, but a claimed epsilon alone does not imply it, so no claim is "
-            "refuted. Needs --delta."
+            "Assume a Gaussian trade-off function. The bound is tighter but refutes no claim, because a claimed "
+            "epsilon does not imply the assumption. Requires --delta."
         ),
     ),
 ]
 ClaimedEpsilon = Annotated[
-    float | None, number("--claimed-epsilon", "Claimed epsilon at --delta; adds a verdict. Needs --adjacency.")
+    float | None, number("--claimed-epsilon", "Claimed epsilon at --delta; adds a verdict. Requires --adjacency.")
 ]
 ClaimedAdjacency = Annotated[
     str | None,
@@ -40,10 +40,10 @@ ClaimedAdjacency = Annotated[
 ]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", metavar="S", show_default="from the system", help="Seed, for a reproducible audit."),
+    typer.Option("--seed", metavar="S", show_default="from the system", help="Seed for a reproducible audit."),
 ]
 Workers = Annotated[
-    int, typer.Option("--workers", metavar="W", help="Processes for methods that train a model in every run.")
+    int, typer.Option("--workers", metavar="W", help="Number of processes for methods that train a model in every run.")
 ]
 Runs = Annotated[
     int | None,

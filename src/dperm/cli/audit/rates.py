@@ -8,10 +8,10 @@ from dperm.cli.audit import options
 from dperm.cli.options import AsJson
 from dperm.cli.running import reported_errors
 
-HELP = """Lower bound on epsilon from an attack whose rule was fixed in advance (theorem A2; A3 with --gaussian).
+HELP = """Compute a lower bound on epsilon from an attack with a rule fixed in advance (theorem A2; A3 with --gaussian).
 
-Runs with the record are members, runs without it are non-members; every run is a separate training run. The bound is
-void if the rule or its threshold was chosen on the same runs.
+Runs with the record are members; runs without the record are non-members. Every run is a separate training run. The
+bound is void if the rule or its threshold was chosen on the same runs.
 
 \b
 Examples:
@@ -23,9 +23,13 @@ Examples:
 
 
 def rates(
-    true_positives: Annotated[int, options.count("--true-positives", "Members that the attack identified as members.")],
+    true_positives: Annotated[
+        int, options.count("--true-positives", "Number of members that the attack identified as members.")
+    ],
     members: Annotated[int, options.count("--members", "Number of runs with the record.")],
-    false_positives: Annotated[int, options.count("--false-positives", "Non-members that it identified as members.")],
+    false_positives: Annotated[
+        int, options.count("--false-positives", "Number of non-members that the attack identified as members.")
+    ],
     non_members: Annotated[int, options.count("--non-members", "Number of runs without the record.")],
     delta: options.Delta = 0.0,
     confidence: options.Confidence = 0.95,

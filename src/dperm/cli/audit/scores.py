@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from dperm.audit.membership import Roc
     from dperm.privacy import ApproxDP, PureDP
 
-HELP = """Show rates, AUC and ROC curve of a membership attack, from FILE with the columns score and member.
+HELP = """Show the rates, AUC and ROC curve of a membership attack. FILE has the columns score and member.
 
-The true-positive rate is shown at false-positive rates of 0.1 %, 1 % and 10 %, and --plot has logarithmic axes. With
---epsilon, the largest rates that the guarantee allows are added. Scores bound epsilon, and can refute a claim, only
-with --trials independent (one training run per record) or one_run (one training run, a fair coin per record); scores of
-one model depend on each other.
+The true-positive rate is shown at false-positive rates of 0.1 %, 1 % and 10 %, and --plot uses logarithmic axes. With
+--epsilon, the output includes the largest rates that the claim permits. Scores bound epsilon, and can refute a claim,
+only with --trials independent (one training run per record) or one_run (one training run, a fair coin per record);
+scores from one model depend on each other.
 
 \b
 Examples:
@@ -41,7 +41,7 @@ _BITS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no":
 def scores(
     file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="CSV file with the scores.")],
     epsilon: Annotated[float | None, number("--epsilon", "Claimed epsilon.")] = None,
-    delta: Annotated[float, number("--delta", "Delta of the claim.", show_default="0")] = 0.0,
+    delta: Annotated[float, number("--delta", "Claimed delta.", show_default="0")] = 0.0,
     adjacency: options.ClaimedAdjacency = None,
     trials: Annotated[
         str, typer.Option("--trials", metavar="dependent|one_run|independent", help="How the scores were obtained.")

@@ -11,9 +11,9 @@ from dperm.cli.audit import bugs, demo, exact, guesses, membership, method, mode
 
 HELP = """Attack a model or a method, and compute a lower bound on epsilon.
 
-A claimed epsilon below this bound is refuted. An audit can refute a claim but not prove one. "No violation found"
-states how close the attack came to the claim. model and method attack dperm itself; rates, guesses, one-run and scores
-turn the results of your attacks into bounds.
+A claimed epsilon below this bound is refuted. An audit can refute a claim but not prove one. The result "No violation
+found" states how close the attack came to the claim. The commands model and method attack dperm itself; rates, guesses,
+one-run and scores turn the results of your own attacks into bounds.
 
 \b
 Examples:
@@ -48,12 +48,14 @@ app.command("guesses", help=guesses.HELP, short_help="Bound epsilon from correct
 app.command("one-run", help=one_run.HELP, short_help="Bound epsilon from one training run with many canaries.")(
     one_run.one_run
 )
-app.command("scores", help=scores.HELP, short_help="ROC curve, rates and AUC of a membership attack.")(scores.scores)
-app.command("membership", help=membership.HELP, short_help="LiRA on your own table. NOT PRIVATE.")(
-    membership.membership
+app.command("scores", help=scores.HELP, short_help="Show the ROC curve, rates and AUC of a membership attack.")(
+    scores.scores
 )
+app.command(
+    "membership", help=membership.HELP, short_help="Run the LiRA membership attack on your own table. NOT PRIVATE."
+)(membership.membership)
 app.command("bugs", help=bugs.HELP, short_help="Check that known bugs are caught.")(bugs.bugs)
-app.command("demo", help=demo.HELP, short_help="Three attacks, without and with differential privacy.")(demo.demo)
+app.command("demo", help=demo.HELP, short_help="Run three attacks, without and with differential privacy.")(demo.demo)
 
 
 @app.callback(help=HELP, invoke_without_command=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dperm.ledger import AccountFacts, Ledger
     from dperm.ledger.books import Books
 
-HELP = """Approve one release by its request id, or change the limit of an account. Both are entered in the ledger.
+HELP = """Approve one release by its request id, or change the limit of an account. Both are recorded in the ledger.
 
 An account opened with --approval accepts a release only under an approved request id; with --event, only that event may
 be charged. A limit keeps its kind, adjacency, delta and order: only its size changes.
@@ -35,7 +35,7 @@ Examples:
 
 def approve(
     location: Location,
-    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Person who decides; stored in the ledger.")],
+    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Name of the approver; stored in the ledger.")],
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason; stored in the ledger.")],
     request: Annotated[
         str | None, typer.Option("--request", metavar="ID", show_default=False, help="Request id to approve.")
@@ -55,11 +55,11 @@ def approve(
             help="With --request: approve only the event in this JSON file.",
         ),
     ] = None,
-    epsilon: Annotated[float | None, number("--epsilon", "New limit.")] = None,
+    epsilon: Annotated[float | None, number("--epsilon", "New limit on the total epsilon.")] = None,
     delta: Annotated[float | None, number("--delta", "Never changes.", hidden=True)] = None,
-    rho: Annotated[float | None, number("--rho", "New limit of a zCDP account.")] = None,
-    mu: Annotated[float | None, number("--mu", "New limit of a Gaussian DP account.")] = None,
-    tau: Annotated[float | None, number("--tau", "New limit of a Renyi DP account.")] = None,
+    rho: Annotated[float | None, number("--rho", "New limit on the total rho (zCDP).")] = None,
+    mu: Annotated[float | None, number("--mu", "New limit on the total mu (Gaussian DP).")] = None,
+    tau: Annotated[float | None, number("--tau", "New limit on the total Renyi divergence.")] = None,
     account: AccountName = None,
     yes: Annotated[bool, typer.Option("--yes", help="Change the limit without confirmation.")] = False,
     json: AsJson = False,

@@ -11,10 +11,10 @@ from dperm.cli.ledger.options import Location
 from dperm.cli.options import AsJson
 from dperm.cli.running import reported_errors, spinner
 
-HELP = """Copy a ledger to a new file that only its owner may read (mode 0600): it contains the signing key.
+HELP = """Copy a ledger to a new file. The copy contains the signing key; only its owner can read it (mode 0600).
 
-The ledger is verified first. The copy is consistent even while other processes charge the ledger. The copy of a
-ledger file is itself a ledger; a copy of a PostgreSQL ledger is a script for psql. Existing files are never replaced.
+The ledger is verified first. The copy is consistent even while other processes charge the ledger. A copy of a ledger
+file is itself a ledger; a copy of a PostgreSQL ledger is a psql script. Existing files are never replaced.
 
 \b
 Examples:

@@ -24,8 +24,8 @@ _OPTIONS = {PureDP: "--epsilon", ApproxDP: "--epsilon", ZCDP: "--rho", GDP: "--m
 """Option for the size of each kind of limit."""
 RAISED = (
     "The guarantee of the old limit no longer holds. The new limit covers all charges to the account, before and "
-    "after. If the limit is raised because of earlier releases, it was not fixed in advance: it then describes the "
-    "spending without guaranteeing it."
+    "after. A limit that is raised because of earlier releases was not fixed in advance: it records the spending, "
+    "but is not a guarantee."
 )
 UNCHANGED = "Nothing was changed."
 LOWERED = "The guarantee of the old limit still holds. Less budget is left from now on."
@@ -157,7 +157,7 @@ def change_limit(ledger: Ledger, sizes: LimitOptions, *, by: str, reason: str, y
     if json:
         print_json({**change.data(), "anchor": asdict(ledger.anchor())})
     else:
-        typer.echo("Changed. The ledger states by whom and why.")
+        typer.echo("Changed. The ledger records the approver and the reason.")
 
 
 def _require_above_spent(ledger: Ledger, changed: AccountFacts) -> None:

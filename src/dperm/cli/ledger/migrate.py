@@ -11,11 +11,11 @@ from dperm.cli.ledger.options import Location
 from dperm.cli.options import AsJson
 from dperm.cli.running import reported_errors, spinner
 
-HELP = """Convert a ledger of an earlier version of dperm to the current format.
+HELP = """Convert a ledger from an earlier version of dperm to the current format.
 
-The ledger is verified, copied to a private backup (mode 0600, it contains the signing key), and changed in one
-transaction. No entry, total or key changes: hash chains, anchors and receipts stay valid. After a crash, run it again.
-A ledger in the current format is left unchanged. Earlier versions of dperm refuse the migrated ledger.
+The ledger is verified, copied to a private backup (mode 0600, because it contains the signing key), and changed in one
+transaction. No entry, total or key changes: hash chains, anchors and receipts stay valid. After a crash, run the
+command again. A ledger in the current format is left unchanged. Earlier versions of dperm refuse the migrated ledger.
 
 \b
 Examples:
@@ -32,8 +32,8 @@ def migrate(
             "--backup",
             metavar="FILE",
             show_default=False,
-            help="New file for the backup. Default: LEDGER.format-1 beside a file, dperm-ledger-ID.format-1.sql here "
-            "for PostgreSQL.",
+            help="New file for the backup. The default is LEDGER.format-1 for a file, and dperm-ledger-ID.format-1.sql "
+            "in the current folder for PostgreSQL.",
         ),
     ] = None,
     json: AsJson = False,

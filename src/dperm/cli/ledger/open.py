@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 HELP = """Open an account for a data set, with a limit on the total privacy loss of its releases.
 
 The limit is one of: --epsilon (pure), --epsilon with --delta and --blocks, --rho (zCDP), --mu (Gaussian DP), or --order
-with --tau (Renyi DP). It is fixed before the first release. Creates the ledger if it does not exist.
+with --tau (Renyi DP). Set it before the first release. The ledger is created if it does not exist.
 
-Keep the printed anchor apart from the ledger: without it, a rollback to an older copy cannot be detected.
+Store the printed anchor separately from the ledger: without it, a rollback to an older copy cannot be detected.
 
 \b
 Examples:
@@ -39,8 +39,8 @@ def open(
         typer.Option(
             "--unit",
             metavar="TEXT",
-            show_default="one record, or as --parent",
-            help="Unit of privacy: meaning of one record.",
+            show_default="one record, or the unit of --parent",
+            help="Unit of privacy, such as 'one person'.",
         ),
     ] = None,
     adjacency: AdjacencyName = "",
@@ -52,7 +52,7 @@ def open(
             "--blocks",
             metavar="COUNT",
             show_default=False,
-            help="Largest number of releases, which share --delta equally.",
+            help="Largest number of releases; they share --delta equally.",
         ),
     ] = None,
     composition: Annotated[
@@ -74,7 +74,7 @@ def open(
             "--parent",
             metavar="NAME",
             show_default=False,
-            help="Account of overlapping or original data, which is charged too; may be repeated.",
+            help="Account of overlapping or original data, charged with every release; may be repeated.",
         ),
     ] = None,
     approval: Annotated[bool, typer.Option("--approval", help="Require an approval before each release.")] = False,
@@ -87,7 +87,7 @@ def open(
             dir_okay=False,
             readable=True,
             show_default=False,
-            help="Data file, registered by a keyed fingerprint: dperm fit accepts no other file. May be repeated.",
+            help="Data file to register by a keyed fingerprint; dperm fit then accepts no other file. May be repeated.",
         ),
     ] = None,
     write_anchor: AnchorOut = None,
@@ -177,7 +177,7 @@ def _print_text(opened: "AccountStatus", kept: Path | None) -> None:
     rows = [
         ("limit", format_limit(facts.limit)),
         ("releases", describe_charges(facts)),
-        *([("parents", f"{', '.join(facts.parents)}: charged too, each release in all of them")] * bool(facts.parents)),
+        *([("parents", f"{', '.join(facts.parents)}; every release is charged to them as well")] * bool(facts.parents)),
         *([("approval", "required before every release: dperm ledger approve")] * facts.approval),
         *(
             [("data", f"{len(facts.fingerprints)} registered: dperm fit accepts no other file")]

@@ -13,7 +13,12 @@ Location = Annotated[
 ]
 AccountName = Annotated[
     str | None,
-    typer.Option("--account", metavar="NAME", show_default=False, help="Account, if the ledger has several."),
+    typer.Option(
+        "--account",
+        metavar="NAME",
+        show_default=False,
+        help="Account in the ledger, if it has several.",
+    ),
 ]
 AnchorOut = Annotated[
     Path | None,
@@ -21,7 +26,7 @@ AnchorOut = Annotated[
         "--write-anchor",
         metavar="FILE",
         show_default=False,
-        help="Store the anchor for dperm ledger verify --anchor; keep it apart from the ledger.",
+        help="File for the anchor, for dperm ledger verify --anchor; store it separately from the ledger.",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Let --write-anchor overwrite an existing file.")]

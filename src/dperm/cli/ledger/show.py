@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 HELP = """Show the spent and remaining budget of every account; with --entries, every entry of the ledger.
 
 Spent amounts are rounded up and remaining ones down. The guarantee is the limit, not the amount spent. For an account
-with parents, "spendable" is a release size that the account and all its ancestors cover; releases of other kinds, such
-as pure ones, may be larger. The ledger is verified first; if an entry or a total was changed, nothing is
+with parents, "spendable" is the size of a release that the account and all its ancestors cover; releases of other
+kinds, such as pure ones, may be larger. The ledger is verified first; if an entry or a total was changed, nothing is
 shown.
 
 \b
@@ -131,6 +131,6 @@ def _print_warnings(found: "tuple[AccountStatus, ...]") -> None:
         if one.counts.seeded:
             typer.echo()
             print_folded(
-                f"{one.facts.name}: {one.counts.seeded} NOT PRIVATE. The noise came from a seed: whoever knows the "
+                f"{one.facts.name}: {one.counts.seeded} NOT PRIVATE. The noise came from a seed: anyone who knows the "
                 "seed can subtract it. The limit holds for the other releases only."
             )

@@ -6,10 +6,10 @@ import typer
 
 from dperm.cli.ledger import approve, backup, migrate, open, show, verify
 
-HELP = """Keep privacy budgets in a file or a database: every release is charged to an account before it happens.
+HELP = """Track privacy budgets in a file or a database: every release is charged to an account before it is computed.
 
-An account belongs to a data set and has a limit, which is the guarantee for all releases charged to it together. LEDGER
-is a file on a local disk, or a URL postgresql://USER@HOST/DATABASE.
+An account belongs to a data set and has a limit: the joint guarantee for all releases charged to the account. LEDGER is
+a file on a local disk, or a URL postgresql://USER@HOST/DATABASE.
 
 \b
 Examples:
@@ -17,12 +17,12 @@ Examples:
   dperm ledger show census.ledger --entries
   dperm ledger verify census.ledger
 
-Exit codes: 0 done, 2 invalid request, 3 refused by the budget or the ledger, 5 verify found a problem.
+Exit codes: 0 success, 2 invalid request, 3 request not covered or ledger not trusted, 5 verify found a problem.
 """
 
 app = typer.Typer(name="ledger", help=HELP, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-app.command("open", help=open.HELP, short_help="Open an account; creates the ledger if necessary.")(open.open)
-app.command("show", help=show.HELP, short_help="Show spent and remaining budgets, and entries.")(show.show)
+app.command("open", help=open.HELP, short_help="Open an account, and create the ledger if necessary.")(open.open)
+app.command("show", help=show.HELP, short_help="Show spent and remaining budgets, and the entries.")(show.show)
 app.command("verify", help=verify.HELP, short_help="Check hashes, sums, limits and anchors.")(verify.verify)
 app.command("approve", help=approve.HELP, short_help="Approve a request, or change a limit.")(approve.approve)
 app.command("backup", help=backup.HELP, short_help="Copy a ledger to a private file.")(backup.backup)

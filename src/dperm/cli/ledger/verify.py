@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from dperm.ledger import Verification
     from dperm.ledger.verify import VerifiedAccount
 
-HELP = """Check every hash, sum and limit of a ledger. The exit code is 5 if one is wrong.
+HELP = """Check every hash, sum and limit of a ledger. The exit code is 5 if a check fails.
 
-A rollback to an older copy can only be detected with an anchor, or with the receipt in a model that was charged. A
-model must also agree with its entry: released coefficients, guarantee, event, noise, and the parameters and public
-facts in its header.
+A rollback to an older copy can only be detected with an anchor, or with a charged model, which contains a receipt. A
+model must also agree with its ledger entry: released coefficients, guarantee, event, noise, and the parameters and
+public facts in its header.
 
 \b
 Examples:
@@ -59,7 +59,7 @@ def verify(
             exists=True,
             dir_okay=False,
             show_default=False,
-            help="Model or statement (JSON) that was charged to the ledger; may be repeated.",
+            help="Model charged to the ledger, or its statement in JSON; may be repeated.",
         ),
     ] = None,
     prices: Annotated[bool, typer.Option("--prices", help="Also recompute the cost of every release; slower.")] = False,
@@ -139,8 +139,8 @@ def _print_text(found: "Verification", problems: list[str], notes: list[str], ca
     if not found.anchors:
         print_folded(NO_ANCHOR)
     elif not found.problems:
-        also = f", {carried} of them in models" if carried else ""
-        print_folded(f"Anchors that hold: {found.anchors}{also}.")
+        also = f" ({carried} of them in models)" if carried else ""
+        print_folded(f"Valid anchors: {found.anchors}{also}.")
 
 
 def _describe_account(account: "VerifiedAccount", *, in_order: bool) -> str:
@@ -152,5 +152,5 @@ def _describe_account(account: "VerifiedAccount", *, in_order: bool) -> str:
         f"{format_currency(name)} {shown.get(name, up)(value)} of {format_constant(account.capacity[name])}"
         for name, value in account.spent.items()
     )
-    lines = f"{account.entries} line{'s' if account.entries != 1 else ''}"
-    return f"{lines}{', all in order' if in_order else ''}; spent {spent or 'unknown'}."
+    lines = f"{account.entries} {'entry' if account.entries == 1 else 'entries'}"
+    return f"{lines}{', all valid' if in_order else ''}; spent {spent or 'unknown'}."

@@ -14,7 +14,7 @@ from dperm.cli.plan.public_numbers import PrivacyOptions, TableColumns, TrialOpt
 from dperm.cli.running import reported_errors
 from dperm.errors import ParameterError
 
-HELP = """Plan a fit without data: its cost, its expected accuracy, or the number of records it needs. No data are read.
+HELP = """Plan a fit: its cost, its expected accuracy, or the number of records it needs. No data are read.
 
 Bounds are proved; expected accuracies come from trials of the methods on synthetic tables. Nothing is charged.
 
@@ -26,9 +26,9 @@ Examples:
 """
 FIT_HELP = """Show the method, guarantee, noise and cost of the fit that "dperm fit" would run with the same options.
 
-Under replace_one the number of records is public and has to be given: --n. With --ledger the plan is priced; the exit
-code is 3 if the account does not cover it. To have the event approved, pass it to "dperm ledger approve --event", or
-pass the file of --write-event to --event-file.
+Under replace_one, the number of records is public, and --n is required. With --ledger, the cost of the fit is checked
+against the account; the exit code is 3 if the account does not cover the cost. To have the event approved, pass it to
+"dperm ledger approve --event", or pass the file written by --write-event to "dperm ledger approve --event-file".
 
 \b
 Examples:
@@ -38,8 +38,8 @@ Examples:
 """
 EXPECT_HELP = """Compare methods: noise, proved bound on the excess risk, and expected accuracy.
 
-Columns are those of --schema, or --dim columns of norm --feature-norm. The accuracy is that of logistic regression on
-synthetic tables of this shape; how much your data differ from them is not known. With --ledger, delta and adjacency are
+Describe the columns with --schema, or with --dim and --feature-norm. The expected accuracy is that of logistic
+regression on synthetic tables of this shape; results on your data may differ. With --ledger, delta and adjacency are
 those of the account.
 
 \b
@@ -48,9 +48,9 @@ Examples:
   dperm plan expect --n 20000 --schema schema.toml --epsilon 1 --no-trials
   dperm plan expect --n 20000 --dim 10 --epsilon 1 --no-trials --json
 """
-RECORDS_HELP = """Number of records that provably suffices for an expected excess risk of --target-excess.
+RECORDS_HELP = """Find how many records provably suffice for an expected excess risk of at most --target-excess.
 
-With --n, also reports whether n records suffice.
+With --n, also report whether n records suffice.
 
 \b
 Examples:
@@ -58,9 +58,9 @@ Examples:
   dperm plan records --target-excess 0.05 --schema schema.toml --epsilon 1 --n 5000
   dperm plan records --target-excess 0.05 --dim 10 --epsilon 1 --delta 0 --json
 """
-TRIAL_HELP = """Smallest number of records at which, in trials, privacy costs at most --target-loss in accuracy.
+TRIAL_HELP = """Find how many records suffice, in trials, for an accuracy loss due to privacy of at most --target-loss.
 
-The trials fit models to synthetic tables. With --n, also reports whether n records suffice.
+The trials fit models to synthetic tables. With --n, also report whether n records suffice.
 
 \b
 Examples:
@@ -99,7 +99,7 @@ def start(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-@app.command("fit", help=FIT_HELP, short_help="Method, guarantee, noise and cost of a fit.")
+@app.command("fit", help=FIT_HELP, short_help="Show the method, guarantee, noise and cost of a fit.")
 def fit(
     schema: options.RequiredSchema,
     epsilon: options.RequiredEpsilon,
@@ -140,7 +140,7 @@ def fit(
         show_fit_plan(privacy, model, as_json=json)
 
 
-@app.command("expect", help=EXPECT_HELP, short_help="Methods side by side: noise, proved bound, expected accuracy.")
+@app.command("expect", help=EXPECT_HELP, short_help="Compare methods: noise, proved bound, expected accuracy.")
 def expect(
     epsilon: options.RequiredEpsilon,
     n: options.Rows = None,
@@ -170,8 +170,8 @@ def expect(
 
         if n is None:
             raise ParameterError(
-                "--n is missing: the number of records that there will be, such as --n 20000. To ask how many are "
-                "needed, use dperm plan records."
+                "--n is missing: the number of records that there will be, such as --n 20000. To find out how many "
+                "are needed, use dperm plan records."
             )
         size = PrivacyOptions(epsilon, delta, adjacency).size
         charged = Account.of(ledger, account, None)
@@ -184,7 +184,7 @@ def expect(
         show_outlook(wanted.request(tables.shape(n, columns), goal, columns), as_json=json)
 
 
-@app.command("records", help=RECORDS_HELP, short_help="Number of records that provably suffices.")
+@app.command("records", help=RECORDS_HELP, short_help="Find how many records provably suffice.")
 def records(
     target_excess: options.RequiredExcess,
     epsilon: options.RequiredEpsilon,
@@ -206,7 +206,7 @@ def records(
         show_records(goal, columns, target_excess=target_excess, reference_norm=reference_norm, n=n, as_json=json)
 
 
-@app.command("records-by-trial", help=TRIAL_HELP, short_help="Number of records that suffices in trials.")
+@app.command("records-by-trial", help=TRIAL_HELP, short_help="Find how many records suffice in trials.")
 def records_by_trial(
     target_loss: options.RequiredLoss,
     epsilon: options.RequiredEpsilon,

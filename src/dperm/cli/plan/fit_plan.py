@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dperm.cli.fit_request import FitRequest
     from dperm.cli.plan.outlook import OutlookOptions, OutlookRequest, OutlookResult
     from dperm.methods.plan import Plan
+    from dperm.privacy.profile import PrivacyProfile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,7 @@ class FitPlanOptions:
         )
         if not request.is_planned:
             raise ParameterError(
-                "--n is missing: under replace_one the number of records is public, and the plan uses it."
+                "--n is missing: under replace_one, the number of records is public and required for the plan."
             )
         return request
 
@@ -100,7 +101,9 @@ def _outlook_request(options: "OutlookOptions", request: "FitRequest") -> "Outlo
             f"--expect tries logistic regression, and --estimator is {request.estimator}. Leave one out."
         )
     if request.n is None:
-        raise ParameterError("--n is missing: --expect makes up that many records. A public guess is enough.")
+        raise ParameterError(
+            "--n is missing: --expect creates synthetic tables with this number of records. A public estimate suffices."
+        )
     goal = guarantee(request.epsilon, request.delta, request.adjacency)
     return options.request(options.tables.shape(request.n, columns), goal, columns)
 
@@ -117,6 +120,11 @@ class _PricedPlan:
     @property
     def estimator(self) -> str:
         return type(self.request.model).__name__
+
+    @property
+    def profile(self) -> "PrivacyProfile":
+        """Privacy profile of the planned fit."""
+        return self.plan.facts.profile
 
     @cached_property
     def price(self) -> dict[str, Any]:
@@ -147,6 +155,7 @@ class _PricedPlan:
 
 def _print_json(planned: _PricedPlan) -> None:
     from dperm.cli.event_input import event_data
+    from dperm.cli.fit_report import protection_data
     from dperm.cli.output import print_json
     from dperm.privacy.guarantee import guarantee_as_dict
 
@@ -157,6 +166,7 @@ def _print_json(planned: _PricedPlan) -> None:
             "method": found.method,
             "why": list(map(str, found.why)),
             "guarantee": guarantee_as_dict(found.goal),
+            "protection": protection_data(planned.profile),
             "noise": found.noise,
             "theorems": list(found.facts.known["theorems"]),
             "numbers": found.describe(),
@@ -170,18 +180,19 @@ def _print_json(planned: _PricedPlan) -> None:
 
 def _print_facts(planned: _PricedPlan) -> None:
     from dperm.accounting.serialize import event_to_json
-    from dperm.cli.fit_report import format_guarantee
+    from dperm.cli.fit_report import format_guarantee, weak_protection
     from dperm.cli.output import below, print_facts
     from dperm.cli.plan.outlook import declared_n_note, print_outlook
 
     found = planned.plan
-    typer.echo(f"Plan of a {planned.estimator}; no data were read.")
+    typer.echo(f"Plan for {planned.estimator}; no data were read.")
     numbers = [f"{name} = {value}" for name, value in found.describe().items() if not isinstance(value, dict)]
     print_facts(
         [
             ("method", found.method),
             ("why", below(map(describe_reason, found.why))),
             ("guarantee", format_guarantee(found.goal)),
+            *weak_protection(planned.profile),
             ("noise", found.noise),
             ("theorems", ", ".join(found.facts.known["theorems"])),
             ("numbers", below(numbers)),

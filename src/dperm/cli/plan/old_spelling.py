@@ -96,7 +96,7 @@ def plan(
     force: options.Force = False,
     json: AsJson = False,
 ) -> None:
-    """Answer the question of the old spelling."""
+    """Run the old form of dperm plan, without a subcommand."""
     values = {name: value for name, value in locals().items() if name not in ("force", "json")}
     with reported_errors():
         _answer(OldOptions(**values), force=force, as_json=json)
@@ -206,7 +206,8 @@ def question_of(given: OldOptions) -> PlanQuestion:
     _require_columns(question, given)
     if question is PlanQuestion.OUTLOOK and given.n is None:
         raise ParameterError(
-            "--n is missing: the number of records that there will be, such as --n 20000. To ask how many are needed, "
+            "--n is missing: the number of records that there will be, such as --n 20000. To find out how many are "
+            "needed, "
             "give --target-excess or --target-loss."
         )
     for typed in given.typed:
@@ -227,7 +228,7 @@ def _belonging(typed: str) -> str:
 def _question(given: OldOptions) -> PlanQuestion:
     typed = given.typed
     if given.target_excess is not None and given.target_loss is not None:
-        raise ParameterError("--target-excess and --target-loss are two questions. Ask one at a time.")
+        raise ParameterError("--target-excess and --target-loss are mutually exclusive. Use one of them.")
     if given.target_excess is not None:
         return PlanQuestion.EXCESS
     if given.target_loss is not None:

@@ -30,7 +30,7 @@ PricingLedger = Annotated[
         "--ledger",
         metavar="PATH|URL",
         show_default=False,
-        help="Ledger used to price the plan: a file, or postgresql://... Nothing is charged.",
+        help="Ledger to check the cost against, without a charge: a file, or postgresql://...",
     ),
 ]
 DefaultsLedger = Annotated[
@@ -44,11 +44,11 @@ DefaultsLedger = Annotated[
 ]
 RequestId = Annotated[
     str | None,
-    typer.Option("--request-id", metavar="ID", show_default=False, help="Request id of the fit, if it was approved."),
+    typer.Option("--request-id", metavar="ID", show_default=False, help="Approved request id of the fit."),
 ]
 WriteEvent = Annotated[
     Path | None,
-    typer.Option("--write-event", metavar="FILE", show_default=False, help="Store the event as JSON in this file."),
+    typer.Option("--write-event", metavar="FILE", show_default=False, help="Write the event to this file as JSON."),
 ]
 Expect = Annotated[bool, typer.Option("--expect", help="With --schema: add the expected accuracy.")]
 Rows = Annotated[
@@ -64,7 +64,7 @@ Columns = Annotated[
 Balance = Annotated[float | None, number("--balance", "Share of the positive class.", show_default="0.5")]
 Baseline = Annotated[
     float | None,
-    number("--baseline", "Accuracy without privacy, if known from elsewhere.", show_default="a rule of thumb"),
+    number("--baseline", "Accuracy without privacy, if publicly known.", show_default="a rule of thumb"),
 ]
 FeatureNorm = Annotated[float | None, number("--feature-norm", "Public bound on the norm of a row.", show_default="1")]
 ReferenceNorm = Annotated[
@@ -76,7 +76,7 @@ MethodName = Annotated[
         "--method",
         metavar="NAME",
         show_default="auto; all methods in a table",
-        help="auto, objective, output, gradient, sgd, bolt_on, posterior; without --dim and trials also sufficient.",
+        help="Method: auto, objective, output, gradient, sgd, bolt_on or posterior; sufficient for the plan of a fit.",
     ),
 ]
 TriedMethodName = Annotated[
@@ -85,23 +85,25 @@ TriedMethodName = Annotated[
         "--method",
         metavar="NAME",
         show_default="all methods",
-        help="auto, objective, output, gradient, sgd, bolt_on or posterior.",
+        help="Method: auto, objective, output, gradient, sgd, bolt_on or posterior.",
     ),
 ]
 EXCESS_HELP = "Target for the proved bound on the expected excess risk."
-LOSS_HELP = "Largest acceptable loss of accuracy due to privacy."
+LOSS_HELP = "Largest acceptable accuracy loss due to privacy."
 TargetExcess = Annotated[float | None, number("--target-excess", EXCESS_HELP)]
 TargetLoss = Annotated[float | None, number("--target-loss", LOSS_HELP)]
 RequiredExcess = Annotated[float, number("--target-excess", EXCESS_HELP)]
 RequiredLoss = Annotated[float, number("--target-loss", LOSS_HELP)]
-NoTrials = Annotated[bool, typer.Option("--no-trials", help="Skip the trials: show bounds and noise only.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Run fewer trials; the intervals are wider.")]
+NoTrials = Annotated[bool, typer.Option("--no-trials", help="Skip the trials; show only bounds and noise.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Run fewer trials, which gives wider intervals.")]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", metavar="S", show_default="0", help="Seed of the synthetic data and the simulated noise."),
+    typer.Option("--seed", metavar="S", show_default="0", help="Seed for the synthetic data and the simulated noise."),
 ]
 Plot = Annotated[
     Path | None,
-    typer.Option("--plot", metavar="FILE", show_default=False, help="Plot accuracy against n and against epsilon."),
+    typer.Option(
+        "--plot", metavar="FILE", show_default=False, help="File for a plot of accuracy against n and epsilon."
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]

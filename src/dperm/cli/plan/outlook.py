@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from dperm.privacy.guarantee import AnyGuarantee
     from dperm.theory import MethodBound
 
-TAGS = "T57 and so on are theorems, with their proofs in docs/theory"
-PUBLIC_NUMBERS = "these numbers are taken as public: none of them may be read off private data"
+TAGS = "T57 and similar tags are theorems; docs/theory has their proofs"
+PUBLIC_NUMBERS = "these numbers are treated as public: none of them may be derived from private data"
 _TABLE_SHARE = 0.4  # of the progress bar; the rest is for the plot
 _HEADERS = ("method", "noise", "proved: excess risk at most", "expected accuracy", "95 % interval")
 _ABSENT = "-"
@@ -76,7 +76,7 @@ class OutlookRequest:
 
         drawn, options, plot = None, self.options, self.options.plot
         share = 1.0 if plot is None else _TABLE_SHARE
-        with progress_bar("Trying on synthetic data") as tell:
+        with progress_bar("Running trials on synthetic data") as tell:
             found = outlook(
                 self.shape,
                 self.goal,
@@ -231,7 +231,7 @@ def assumptions(shape: "Shape", columns: TableColumns, *, tried: bool) -> list[s
     """Return the public numbers behind a result; trials need more of them than bounds."""
     from dperm.planner.simulated_data import REMOVED
 
-    rule = f"a rule, {REMOVED:.0%} of the errors of guessing the larger class can be avoided"
+    rule = f"a rule of thumb, {REMOVED:.0%} of the errors of guessing the larger class can be avoided"
     baseline = rule if shape.baseline is None else f"{shape.baseline:g}, as declared"
     lines = [f"{shape.balance:g} of the rows are positive", f"accuracy without privacy: {baseline}"] if tried else []
     return [

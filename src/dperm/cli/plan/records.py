@@ -18,21 +18,22 @@ if TYPE_CHECKING:
     from dperm.theory import LearningProblem, OrderOnly
 
 OWN = (
-    "The bounds are about the problem without clipping, at the regularisation or number of steps that makes them "
-    "least, which need not be those of a fit."
+    "The bounds apply to the problem without clipping, at the regularization or number of steps that minimizes them. "
+    "A fit may use other values."
 )
 FAILURE = 0.05
 """p of Bellet's theorem, which holds with probability 1 - 2p."""
 LEGEND = (
-    "R0: the norm of the model compared with, times the largest norm of a gradient; g: the excess asked for; d: "
+    "R0: norm of the reference model times the largest gradient norm; g: target excess risk; d: number of "
     "coefficients; eps: epsilon."
 )
 GAUSSIAN_LEGEND = (
-    f" p: {FAILURE:g}, half the chance that the theorem fails; q = (sqrt(d) + sqrt(2 log(1/p))) sqrt(log(1/delta))."
+    f" p: {FAILURE:g}, half the failure probability of the theorem; q = (sqrt(d) + sqrt(2 log(1/p))) "
+    f"sqrt(log(1/delta))."
 )
 TITLE = (
-    "Order only (T58): theorems of the lectures whose constants C are not published, here 1. A scale, not a bound, and "
-    "no answer to how many:"
+    "Orders of magnitude (T58), from theorems of the lectures with unpublished constants C. They are computed with C "
+    "= 1 and are not bounds:"
 )
 _NO_NOISE = 1e10  # largest epsilon of the calculators, at which the noise is negligible
 _START = 10_000  # records at which trials start without --n
@@ -115,10 +116,10 @@ class _RecordsByProof:
         if self.n is None:
             return ""
         if self.enough:
-            return f"{self.n:,} rows are enough: {self.records.n:,} are, by {self.records.best.method} perturbation."
+            return f"{self.n:,} rows suffice: {self.records.best.method} perturbation needs at most {self.records.n:,}."
         return (
-            f"{self.n:,} rows are not enough by proof, which takes {self.records.n:,}. That does not show that they "
-            "are too few."
+            f"{self.n:,} rows are fewer than the {self.records.n:,} that provably suffice. This does not prove that "
+            f"they are too few."
         )
 
 
@@ -128,10 +129,10 @@ def _print_by_proof(proof: _RecordsByProof) -> None:
     from dperm.cli.output import below, print_facts, print_paragraphs, print_table
 
     records, problem = proof.records, proof.problem
-    typer.echo(f"Rows that are enough for an expected excess risk of {records.target_excess:g}; no data were read.\n")
+    typer.echo(f"Rows that suffice for an expected excess risk of {records.target_excess:g}; no data were read.\n")
     rows = [(method, f"{n:,}") for method, n in records.each]
     rows += [(method, f"more than {checks.LARGEST_COUNT:,}") for method in _methods_without_number(proof)]
-    print_table(("method", "enough by proof"), [*rows, ("without privacy", f"{proof.without_privacy:,}")])
+    print_table(("method", "provably sufficient"), [*rows, ("without privacy", f"{proof.without_privacy:,}")])
     encoded = " as the schema encodes them" if proof.columns.encoded else ""
     public = [
         f"{proof.columns.dim:,} columns{encoded}: {problem.dim:,} coefficients with the intercept",
@@ -226,7 +227,7 @@ def show_records_by_trial(
 
     shape = tables.shape(_START if n is None else n, columns)
     methods_of(method)  # raises if the method is unknown
-    with progress_bar("Trying on synthetic data") as tell:
+    with progress_bar("Running trials on synthetic data") as tell:
         found = records_for_accuracy(shape, goal, loss=target_loss, method=method, trials=tables.trials(tell))
     warn_like_a_fit(goal, n or found.n or shape.n, shape.dim)
     tried = _TriedRecords(found, shape, goal, columns, n)
@@ -265,7 +266,7 @@ class _TriedRecords:
         """Sentence on whether n records are enough; empty without --n, or if trials cannot tell."""
         if self.n is None or self.records.cannot_tell:
             return []
-        return [f"{self.n:,} rows are {'enough' if self.enough else 'not enough'}, by these trials."]
+        return [f"{self.n:,} rows {'suffice' if self.enough else 'do not suffice'} in these trials."]
 
     @property
     def trials(self) -> str:
@@ -276,7 +277,7 @@ class _TriedRecords:
         text = f"{least} or more for each number of rows, seed {points[0].expected.seed}"
         if all(one.expected.simulated_at >= one.at for one in points):
             return text
-        return f"{text}; on at most {most:,} rows, with an epsilon that makes the noise as large beside them"
+        return f"{text}; on at most {most:,} rows, with an epsilon that gives the noise the same relative size"
 
 
 def _print_by_trial(tried: _TriedRecords) -> None:
@@ -285,7 +286,7 @@ def _print_by_trial(tried: _TriedRecords) -> None:
     from dperm.planner.outlook import MADE_UP, shown_loss
 
     records = tried.records
-    typer.echo(f"Rows until privacy costs {records.loss:g} of accuracy; no data were read.\n")
+    typer.echo(f"Rows at which privacy costs at most {records.loss:g} in accuracy; no data were read.\n")
     rows = [
         (
             f"{point.at:,.0f}",
