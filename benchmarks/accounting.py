@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""dperm's accountant against dp-accounting's, side by side in one run: CPU time, values and brackets.
+"""Accountants of dperm and dp-accounting compared in one run: CPU time, values and brackets.
 
-Both answer the same question (epsilon at a target delta) for the same compositions; dp-accounting with its
-`PLDAccountant` and its default grid. One thread each. Run: ``make bench`` or ``python benchmarks/accounting.py``.
+Both compute epsilon at a target delta for the same compositions; dp-accounting uses its `PLDAccountant` with the
+default grid. Each uses one thread. Run: ``make bench`` or ``python benchmarks/accounting.py``.
 """
 
 import argparse
@@ -54,7 +54,7 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """How many times less CPU time dperm needs."""
+        """CPU time of dp-accounting divided by that of dperm."""
         return self.peer_ms / self.ours_ms
 
 
@@ -75,7 +75,7 @@ def peer_event(step: Step) -> dp_event.DpEvent:
 
 
 def peer_epsilon(case: Case) -> float:
-    """dp-accounting's answer; it has no event for (epsilon, delta) mechanisms, only their loss distribution."""
+    """Epsilon by dp-accounting, from the loss distribution if it has no event for the mechanism."""
     if case.steps[0].kind == "epsilon_delta":
         (step,) = case.steps
         parameters = common.DifferentialPrivacyParameters(step.noise, step.delta)
@@ -88,7 +88,7 @@ def peer_epsilon(case: Case) -> float:
 
 
 def measure(case: Case) -> Row:
-    """Both libraries on one case, each timed over its whole way from events to epsilon."""
+    """Measure both libraries on one case, each from events to epsilon."""
     answer = account(case.event(), case.adjacency).epsilon_answer(case.delta)  # warm caches of code, not of results
     ours, _ = cpu_ms(lambda: account(case.event(), case.adjacency).epsilon_answer(case.delta), 5)
     theirs, value = cpu_ms(lambda: peer_epsilon(case), 3)
@@ -96,7 +96,7 @@ def measure(case: Case) -> Row:
 
 
 def print_rows(console: Console, rows: list[Row]) -> None:
-    """The table of all cases."""
+    """Print the table of all cases."""
     table = Table("case", "engine", "epsilon bracket", "width", "ms", "dp-accounting", "its ms", "ratio")
     for row in rows:
         below = row.peer < row.lower
@@ -114,7 +114,7 @@ def print_rows(console: Console, rows: list[Row]) -> None:
 
 
 def print_summary(console: Console, rows: list[Row]) -> None:
-    """The bars of the project against what was measured."""
+    """Print the targets of the project and the measured values."""
     closed = [row for row in rows if row.engine == "closed"]
     solved = [row for row in rows if row.engine != "closed"]
     ours = sorted(row.ours_ms for row in rows)
@@ -135,7 +135,7 @@ def print_summary(console: Console, rows: list[Row]) -> None:
 
 
 def print_calibrations(console: Console) -> None:
-    """Noise multipliers for seven targets, with the certified epsilon on both sides."""
+    """Print noise multipliers for seven targets, with the certified epsilon of both libraries."""
     table = Table("rate", "steps", "epsilon", "delta", "noise multiplier", "ms (bar 50)", "too little at 1 - 1e-6")
     for rate, steps, epsilon, delta in CALIBRATIONS:
 
@@ -151,7 +151,7 @@ def print_calibrations(console: Console) -> None:
 
 
 def main() -> None:
-    """Run everything and print three tables."""
+    """Run all measurements and print three tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--random", type=int, default=30, help="number of random compositions")
     options = parser.parse_args()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Compositions for the accounting benchmarks: a golden set, typical random ones, and a wide random scan."""
+"""Compositions for the accounting benchmarks: a golden set, typical random cases and a wide random scan."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from dperm.accounting.event import Event
 
 @dataclass(frozen=True)
 class Step:
-    """One mechanism of a case, in the words that both libraries understand."""
+    """One mechanism of a case, in terms that both libraries support."""
 
     kind: str
     noise: float
@@ -32,7 +32,7 @@ class Case:
     adjacency: str = "add_remove"
 
     def event(self) -> Event:
-        """The dperm event."""
+        """The composition as a dperm event."""
         parts = [_event(step, self.adjacency) for step in self.steps]
         total = parts[0]
         for part in parts[1:]:
@@ -85,7 +85,7 @@ GOLDEN = (
 
 
 def random_cases(count: int, seed: int = 20261115) -> list[Case]:
-    """Poisson Gaussian alone (half of them), under replace-one, and mixed with Gaussians and Laplace, in turn."""
+    """Random cases in turn: Poisson Gaussian alone (half of them), under replace-one, and mixed."""
     rng = np.random.default_rng(seed)
 
     def between(low: float, high: float) -> float:
@@ -113,9 +113,9 @@ def random_cases(count: int, seed: int = 20261115) -> list[Case]:
 def wide_cases(count: int, seed: int = 20261118) -> list[Case]:
     """Rates from 1e-6 to .5, noise multipliers from .2 to 10, 1 to 100,000 steps, delta from 1e-12 to 1e-3.
 
-    All ranges are log-uniform. In turn: one sampled Gaussian, two or three of them, two with a plain Gaussian, one with
-    a Gaussian and a Laplace mechanism, a sampled Laplace mechanism, and sampling without replacement. The case of 0.8.0
-    that took 63 CPU seconds comes first.
+    All ranges are log-uniform. The kinds in turn: one sampled Gaussian, two or three of them, two with a plain
+    Gaussian, one with a Gaussian and a Laplace mechanism, a sampled Laplace mechanism, and sampling without
+    replacement. The first case is the one that took 63 CPU seconds in version 0.8.0.
     """
     rng = np.random.default_rng(seed)
 

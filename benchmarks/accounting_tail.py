@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""CPU time and tightness of one epsilon on 2,000 random compositions, with the tail.
+"""CPU time and tightness of epsilon on 2,000 random compositions, including extreme ones.
 
-Rates down to 1e-6 and noise multipliers down to .2 (`accounting_cases.wide_cases`). One thread. Run:
+Rates go down to 1e-6 and noise multipliers down to .2 (`accounting_cases.wide_cases`). One thread. Run:
 ``python benchmarks/accounting_tail.py``; ``--write FILE`` stores the brackets, and ``--compare FILE`` compares them
 with those of an earlier version: two brackets of one number must overlap.
 """
@@ -47,7 +47,7 @@ class Row:
 
 
 def measure(case: Case) -> Row:
-    """CPU time from the event to the bracket of epsilon."""
+    """Measure the CPU time from the event to the bracket of epsilon."""
     start = time.process_time()
     answer = account(case.event(), case.adjacency).epsilon_answer(case.delta)
     return Row(case.name, time.process_time() - start, answer.lower, answer.upper, answer.engine)
@@ -62,14 +62,14 @@ def explanation_seconds(case: Case) -> float:
 
 
 def quantiles(console: Console, title: str, values: list[float], form: Callable[[float], str]) -> None:
-    """One line of quantiles."""
+    """Return one line of quantiles."""
     ordered = sorted(values)
     cells = (f"{share:.1%} {form(ordered[int(share * (len(ordered) - 1))])}" for share in SHARES)
     console.print(f"{title}: {', '.join(cells)}")
 
 
 def print_tail(console: Console, rows: list[Row], cases: list[Case]) -> None:
-    """Quantiles, the slowest cases, and the bars."""
+    """Print quantiles, the slowest cases and the targets."""
     quantiles(console, "CPU seconds", [row.seconds for row in rows], lambda value: f"{value:.3f}")
     quantiles(console, "relative width of the bracket", [row.width for row in rows], lambda value: f"{value:.0e}")
     table = Table("slowest", "seconds", "bracket", "width", "engine", "steps")
@@ -85,7 +85,7 @@ def print_tail(console: Console, rows: list[Row], cases: list[Case]) -> None:
 
 
 def print_comparison(console: Console, rows: list[Row], path: Path) -> None:
-    """Overlap with earlier brackets, and the change of their widths."""
+    """Print the overlap with earlier brackets and the change of their widths."""
     stored = [Row(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
     earlier = {row.name: row for row in stored}
     pairs = [(earlier[row.name], row) for row in rows if row.name in earlier]
@@ -96,7 +96,7 @@ def print_comparison(console: Console, rows: list[Row], path: Path) -> None:
 
 
 def main() -> None:
-    """Measure, print, and store or compare."""
+    """Measure, print, and store or compare the brackets."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--cases", type=int, default=2000, help="number of random compositions")
     parser.add_argument("--explain", type=int, default=100, help="number of them that are explained as well")

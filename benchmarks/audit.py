@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How close the black-box audit comes to what our methods claim: claimed, measured, ratio, CPU seconds.
+"""Tightness of the black-box audit for the methods of dperm: claim, lower bound, ratio, CPU seconds.
 
-Each row audits a real plan on worst-case neighbours, with fresh noise, at 95 % confidence. A bound is a random number,
-and with full tightness it would exceed the claim in 5 % of the audits: the middle of several is shown, with the range.
-One thread. Run: ``python benchmarks/audit.py`` (``--runs``, ``--repeats``).
+Each row audits a real plan on worst-case neighbouring data sets, with new noise, at 95 % confidence. A bound is random,
+and for a tight method it would exceed the claim in 5 % of the audits. The table shows the median of several audits and
+their range. One thread. Run: ``python benchmarks/audit.py`` (``--runs``, ``--repeats``).
 """
 
 import argparse
@@ -85,12 +85,12 @@ class Row:
 
     @property
     def middle(self) -> float:
-        """The median of what was measured."""
+        """Median of the bounds."""
         return statistics.median(self.measured)
 
 
 def measured(name: str, runs: int, repeats: int) -> Row:
-    """The bounds of several audits; neighbours are looked for in each, as they are in one audit."""
+    """Bounds of several audits; each searches for its own neighbouring data sets."""
     wanted, make = CASES[name]
     bounds, start = [], time.process_time()
     for _ in range(repeats):

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Shadow models of LiRA at once, beside scikit-learn's one after the other; and how much better LiRA is than the loss.
+"""Simultaneous training of LiRA's shadow models, compared with scikit-learn; and LiRA compared with a loss threshold.
 
-CPU time on one thread, medians of repetitions that alternate: 256 logistic regressions on random halves of 10,000 x 100
-synthetic records. Bars: float32 within 0.6 s and ten times as quick as LogisticRegression (lbfgs, its default
-tolerance), coefficients to 1e-3 of its own at a tolerance of 1e-8. Run: ``python benchmarks/audit_lira.py``.
+CPU time on one thread, medians of alternating repetitions: 256 logistic regressions on random halves of 10,000 x 100
+synthetic records. Targets: float32 within 0.6 s and ten times as fast as LogisticRegression (lbfgs, default
+tolerance), coefficients within 1e-3 of scikit-learn's at a tolerance of 1e-8. Run: ``python benchmarks/audit_lira.py``.
 """
 
 import argparse
@@ -31,27 +31,27 @@ COMPARED = 16
 
 
 def records(n: int, dim: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Gaussian records with labels of a logistic model."""
+    """Gaussian records with labels from a logistic model."""
     rng = np.random.default_rng(seed)
     X, w = rng.normal(size=(n, dim)), rng.normal(size=dim)
     return X, np.where(rng.random(n) < expit(2 * X @ w / np.linalg.norm(w)), 1.0, -1.0)
 
 
 def one_by_one(X: np.ndarray, signs: np.ndarray, mask: np.ndarray, tolerance: float = 1e-4) -> np.ndarray:
-    """The same models by scikit-learn, one after the other."""
+    """The same models, fitted one by one by scikit-learn."""
     model = LogisticRegression(fit_intercept=False, tol=tolerance, max_iter=1000)
     return np.column_stack([model.fit(X[half], signs[half]).coef_[0] for half in mask.T])
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """CPU time."""
+    """CPU seconds."""
     start = time.process_time()
     work()
     return time.process_time() - start
 
 
 def contest(console: Console, options: argparse.Namespace) -> bool:
-    """Time all contenders and print the table; whether the bars are met."""
+    """Time all contenders and print the table; return whether the targets are met."""
     X, signs = records(options.records, options.columns)
     mask = paired_coins(options.records, options.models, seed=1)
     contenders = {
@@ -79,7 +79,7 @@ def contest(console: Console, options: argparse.Namespace) -> bool:
 
 
 def attack(console: Console) -> bool:
-    """LiRA beside one threshold on the loss, 300 records of 100 columns; whether it is well above."""
+    """Compare LiRA with a loss threshold on 300 records of 100 columns; return whether it is clearly better."""
     X, signs = records(300, 100)
     taken = time.process_time()
     found = lira_logistic(X, signs, models=256, seed=1)
@@ -92,7 +92,7 @@ def attack(console: Console) -> bool:
 
 
 def main() -> None:
-    """Both tables; exit code 1 if a bar is missed."""
+    """Print both tables; exit with code 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=10_000)
     parser.add_argument("--columns", type=int, default=100)

@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""method="auto" against the best method in hindsight, over shapes from many records for each column to few.
+"""Regret of method="auto" against the best method in hindsight, from long to wide tables.
 
     python benchmarks/auto_choice.py --quick
     python benchmarks/auto_choice.py --data DIR --part real
 
-Each line is one table at one guarantee: the method that "auto" takes, its mean test score with a standard error over
-fits with fresh noise, the method that was best, and the regret, the difference of the two means. The best of several
-noisy means is too high, so the regret of a perfect rule is a little above 0. Scores are accuracies, or R^2 of at
-least -1. Posterior sampling is left out: it is not made for so many records.
+Each line is one table with one guarantee: the method chosen by "auto", its mean test score with a standard error over
+fits with new noise, the best method, and the regret, the difference of the two means. The maximum of several noisy
+means is biased upwards, so the regret of a perfect rule is slightly above 0. Scores are accuracies, or R^2 of at
+least -1. Posterior sampling is omitted, since it is not designed for so many records.
 
-The development tables shaped the rules of dperm.methods.defaults; the held-out ones, with other laws of rows and other
-shapes, and the real sets, did not.
+The rules of dperm.methods.defaults were developed on the development tables. The held-out tables, with other
+distributions of rows and other shapes, and the real data sets were not used.
 """
 
 import argparse
@@ -42,7 +42,7 @@ WORST = -1.0
 
 @dataclass(frozen=True)
 class Setting:
-    """A table, and the guarantee that is asked for."""
+    """A table and a requested guarantee."""
 
     part: str
     name: str
@@ -52,12 +52,12 @@ class Setting:
 
     @property
     def rows(self) -> int:
-        """Records to learn from."""
+        """Number of training records."""
         return int(self.split.X.shape[0])
 
     @property
     def columns(self) -> int:
-        """Columns of the table."""
+        """Number of columns."""
         return int(self.split.X.shape[1])
 
     def model(self, method: str) -> PrivateLogisticRegression | PrivateLinearRegression:
@@ -82,7 +82,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Line:
-    """Outcome of one setting: "auto", and every method that serves it."""
+    """Outcome of one setting: "auto" and every applicable method."""
 
     setting: Setting
     auto: Mean
@@ -90,16 +90,16 @@ class Line:
 
     @property
     def best(self) -> Mean:
-        """The method with the largest mean, "auto" itself among them."""
+        """The method with the largest mean, including "auto"."""
         return max((self.auto, *self.each.values()), key=lambda mean: mean.score)
 
     @property
     def regret(self) -> float:
-        """Score lost against hindsight."""
+        """Score of the best method minus that of "auto"."""
         return self.best.score - self.auto.score
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data."""
+        """Return plain data."""
         given = self.setting
         where = {"part": given.part, "name": given.name, "n": given.rows, "dim": given.columns}
         each = {name: asdict(mean) for name, mean in self.each.items()}
@@ -113,7 +113,7 @@ class Line:
 
 
 def measured(setting: Setting, method: str, repeats: int) -> Mean:
-    """Fits with fresh noise, unseeded."""
+    """Fit several times with new noise, without a seed."""
     scores, start = [], time.process_time()
     for _ in range(repeats):
         model = setting.model(method).fit(setting.split.X, setting.split.y)
@@ -123,7 +123,7 @@ def measured(setting: Setting, method: str, repeats: int) -> Mean:
 
 
 def compared(setting: Setting, repeats: int, *, auto_only: bool = False) -> Line:
-    """All methods on one setting; those that refuse it are left out."""
+    """Compare all methods on one setting, except those that refuse it."""
     each = {}
     methods = REGRESSIONS if setting.split.is_regression else CLASSIFIERS
     for method in () if auto_only else methods:
@@ -138,7 +138,7 @@ def compared(setting: Setting, repeats: int, *, auto_only: bool = False) -> Line
 
 
 def settings(options: argparse.Namespace) -> Iterator[Setting]:
-    """The tables that were asked for, one guarantee after the other."""
+    """The requested tables, with one guarantee after the other."""
     for part, tables in (("development", DEVELOPMENT), ("held out", HELD_OUT)):
         if options.part not in (None, part):
             continue
@@ -156,7 +156,7 @@ def settings(options: argparse.Namespace) -> Iterator[Setting]:
 
 
 def print_lines(console: Console, part: str, lines: list[Line]) -> None:
-    """One line for each setting, then the mean and the worst regret."""
+    """Print one line for each setting, then the mean and the worst regret."""
     headings = ("table", "n", "d", "epsilon", "auto", "score", "best", "score", "regret", "CPU s")
     printed = Printed(*headings, title=f"{part}: method='auto' against hindsight, delta = {DELTA:g}")
     for line in lines:
@@ -184,7 +184,7 @@ def print_lines(console: Console, part: str, lines: list[Line]) -> None:
 
 
 def main() -> None:
-    """Read the options, compare, print."""
+    """Read the options, compare and print."""
     parser = argparse.ArgumentParser(description="method='auto' against the best method in hindsight.")
     parser.add_argument("--repeats", type=int, default=5, help="Fits of each method on each table.")
     parser.add_argument("--quick", action="store_true", help="One epsilon for each table, no real sets.")

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tables for benchmarks/auto_choice.py and benchmarks/noise_warning.py: synthetic laws, and real sets read from --data.
+"""Tables for benchmarks/auto_choice.py and benchmarks/noise_warning.py: synthetic ones, and real data sets from --data.
 
-Laws of the development part shaped the rules; laws, shapes and data sets of the held-out part did not.
+The rules were developed on the distributions of the development part; the held-out part was not used.
 """
 
 import csv
@@ -32,12 +32,12 @@ class Split:
 
     @property
     def is_regression(self) -> bool:
-        """Whether labels are numbers."""
+        """Whether the labels are numbers."""
         return self.label_range is not None
 
     @property
     def constant_score(self) -> float:
-        """Score of the constant model: the share of the larger class, or an R^2 of 0."""
+        """Score of the constant model: the fraction of the larger class, or an R^2 of 0."""
         return 0.0 if self.is_regression else float(np.bincount(self.y_test).max() / len(self.y_test))
 
 
@@ -46,7 +46,7 @@ Law = Callable[[int, int, np.random.Generator], tuple[Rows, np.ndarray]]
 
 
 def unit_norm(X: Rows) -> Rows:
-    """Rows scaled down to norm 1 where they are longer than the root mean square of all, and scaled up with it."""
+    """Dense rows divided by their root mean square norm and clipped to norm 1; sparse rows scaled to norm 1."""
     if sp.issparse(X):
         lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1))).ravel()
         return sp.csr_matrix(sp.diags(1 / np.maximum(lengths, 1e-12)) @ X)
@@ -55,7 +55,7 @@ def unit_norm(X: Rows) -> Rows:
 
 
 def spectrum(decay: float, head: int | None = None) -> Law:
-    """Gaussian rows whose j-th column has variance j^-decay; the first ``head`` columns, or all, matter."""
+    """Gaussian rows whose j-th column has variance j^-decay; the first ``head`` columns, or all, are relevant."""
 
     def law(rows: int, dim: int, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
         X = generator.standard_normal((rows, dim)) * np.arange(1, dim + 1) ** (-decay / 2)
@@ -65,7 +65,7 @@ def spectrum(decay: float, head: int | None = None) -> Law:
 
 
 def words(each: int, head: int | None = None) -> Law:
-    """Sparse rows of ``each`` words by Zipf's law; the ``head`` most frequent words, or all, matter."""
+    """Sparse rows of ``each`` words with Zipf frequencies; the ``head`` most frequent words, or all, are relevant."""
 
     def law(rows: int, dim: int, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
         frequency = 1 / np.arange(1, dim + 1)
@@ -80,7 +80,7 @@ def words(each: int, head: int | None = None) -> Law:
 
 
 def levels(columns: int) -> Law:
-    """Sparse one-hot rows: ``columns`` categorical columns of skewed frequencies, some of which go together."""
+    """Sparse one-hot rows: ``columns`` categorical columns with skewed frequencies, some of them correlated."""
 
     def law(rows: int, dim: int, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
         width = dim // columns
@@ -95,7 +95,7 @@ def levels(columns: int) -> Law:
 
 
 def factors(count: int) -> Law:
-    """Dense rows of ``count`` common factors with heavy-tailed noise of the same size; the factors matter."""
+    """Dense rows of ``count`` common factors plus heavy-tailed noise of the same size; the factors are relevant."""
 
     def law(rows: int, dim: int, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
         hidden = generator.standard_normal((rows, count))
@@ -108,7 +108,7 @@ def factors(count: int) -> Law:
 
 
 def neighbours(correlation: float) -> Law:
-    """Dense uniform-like rows whose neighbouring columns are correlated; every tenth column matters."""
+    """Dense uniform-like rows with correlated adjacent columns; every tenth column is relevant."""
 
     def law(rows: int, dim: int, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
         X = generator.standard_normal((rows, dim))
@@ -121,7 +121,7 @@ def neighbours(correlation: float) -> Law:
 
 
 def clusters(informative: int) -> Law:
-    """scikit-learn's make_classification: clusters on the corners of a cube, most columns say nothing."""
+    """scikit-learn's make_classification: clusters on the corners of a cube; most columns are irrelevant."""
 
     def law(rows: int, dim: int, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
         X, y = datasets.make_classification(
@@ -164,7 +164,7 @@ class Table:
     skewed: bool = False
 
     def draw(self, seed: int) -> Split:
-        """The same table for the same seed."""
+        """Draw the table; the same seed gives the same table."""
         generator = np.random.default_rng([seed, self.n, self.dim])
         X, score = self.law(self.n + TEST_ROWS, self.dim, generator)
         score = (score - score.mean()) / score.std()
@@ -224,7 +224,7 @@ HELD_OUT = (
 
 
 def bundled() -> dict[str, Split]:
-    """Real sets that scikit-learn carries; columns scaled by public constants of their documentation or unit norm."""
+    """Real data sets included in scikit-learn, scaled by public constants or to unit norm."""
     breast, diabetes, digits = datasets.load_breast_cancer(), datasets.load_diabetes(), datasets.load_digits()
     return {
         "breast cancer": _real(unit_norm(breast.data / breast.data.max(axis=0)), breast.target),
@@ -234,7 +234,7 @@ def bundled() -> dict[str, Split]:
 
 
 def stored(directory: Path) -> dict[str, Split]:
-    """Real sets of a directory, those of its files that are there."""
+    """Real data sets found in a directory."""
     found = {}
     for name, target, label_range in (
         ("credit", "default", None),
@@ -249,7 +249,7 @@ def stored(directory: Path) -> dict[str, Split]:
 
 
 def _table(path: Path, target: str, label_range: tuple[float, float] | None) -> Split:
-    """Numbers scaled to [-1, 1] by their range, which is fine for a benchmark only; words one-hot."""
+    """Numbers scaled to [-1, 1] by their range, which is acceptable only in a benchmark; text one-hot encoded."""
     with gzip.open(path, "rt") as file:
         rows = list(csv.DictReader(file))
     columns = []
@@ -270,7 +270,7 @@ def _table(path: Path, target: str, label_range: tuple[float, float] | None) -> 
 
 
 def _real(X: np.ndarray, y: np.ndarray, label_range: tuple[float, float] | None = None) -> Split:
-    """A quarter for testing."""
+    """Split off a quarter for testing."""
     order = np.random.default_rng(0).permutation(len(y))
     test, train = order[: len(y) // 4], order[len(y) // 4 :]
     return Split(X[train], y[train], X[test], y[test], label_range)

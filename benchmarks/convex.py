@@ -1,25 +1,25 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Accuracy of private linear models with default settings, against the bars of the project and diffprivlib.
+"""Accuracy of private linear models with default settings, compared with the targets of the project and diffprivlib.
 
-Parts, by ``--part``; "all" runs them all:
+``--part`` selects a part; "all" runs all of them:
 
-- real, with ``--data DIR`` or DPERM_DATA: two forms of Adult and KDD Cup 99, every method, delta = n^-1.1, n being the
-  number of training records; unseeded;
-- synthetic: data of several shapes, where the default regularisation is compared with the best one in hindsight
+- real, with ``--data DIR`` or DPERM_DATA: two versions of Adult and KDD Cup 99, every method, delta = n^-1.1, where n
+  is the number of training records; unseeded;
+- synthetic: data of several shapes; compares the default regularisation with the best one in hindsight
   (benchmarks/convex_hindsight.py);
 - multiclass: digits and MNIST (benchmarks/convex_multiclass.py);
-- regression: R^2 of every method on several sets (benchmarks/convex_regression.py);
-- sampling: DP-SGD against DP-GD on a million records (benchmarks/convex_sampling.py).
+- regression: R^2 of every method on several data sets (benchmarks/convex_regression.py);
+- sampling: DP-SGD compared with DP-GD on a million records (benchmarks/convex_sampling.py).
 
-diffprivlib runs in an environment of its own:
+diffprivlib runs in a separate environment:
 
     python -m venv PEER && PEER/bin/pip install diffprivlib==0.6.6 scikit-learn==1.5.2
     python benchmarks/convex.py --data DIR --peer-python PEER/bin/python
 
-Every repeated fit has a guarantee of its own: a benchmark is no release. The constants of the default rules were fixed
-after looking at the test parts of these real sets and of MNIST, and at synthetic data of the same families (drawn anew
-here): nothing here is an independent test of the rules.
+Every repeated fit has its own guarantee; a benchmark is not a release. The constants of the default rules were fixed
+after looking at the test parts of these real data sets and of MNIST, and at synthetic data of the same families (drawn
+again here). Therefore this is not an independent test of the rules.
 """
 
 import argparse
@@ -82,7 +82,7 @@ NEVER = {
 
 @dataclass(frozen=True)
 class Bar:
-    """The least accuracy that the defaults must have."""
+    """Minimum accuracy of the default settings."""
 
     data: str
     guarantee: Guarantee
@@ -106,7 +106,7 @@ BARS = (
 
 @dataclass(frozen=True)
 class Task:
-    """One setting to be run several times."""
+    """One setting with several runs."""
 
     split: Split
     guarantee: Guarantee
@@ -115,12 +115,12 @@ class Task:
 
     @property
     def chosen(self) -> dict[str, object]:
-        """Descent and posteriors need a public n: under add_remove a rough one, of one digit, is declared."""
+        """Arguments of the method; under add_remove, methods that need n get it rounded to one digit."""
         needs_n = self.what in NEED_N and self.guarantee == ADD_REMOVE
         return WHATS[self.what] | ({"n": rough(self.split.n)} if needs_n else {})
 
     def run(self, options: argparse.Namespace) -> Cell:
-        """All its runs."""
+        """Run the task several times."""
         if self.what == PEER:
             python, name = options.peer_python, self.split.name
             scores = peer_scores(python, options.data, name, epsilon=self.epsilon, runs=options.runs)
@@ -130,7 +130,7 @@ class Task:
 
 
 def tasks(splits: list[Split], options: argparse.Namespace) -> Iterator[Task]:
-    """Every set and guarantee with every method; the peer where it promises the same."""
+    """Every data set and guarantee with every method; diffprivlib if it offers the same guarantee."""
     whats = (*WHATS, PEER) if options.peer_python else tuple(WHATS)
     for split in splits:
         for guarantee, never in NEVER.items():
@@ -139,7 +139,7 @@ def tasks(splits: list[Split], options: argparse.Namespace) -> Iterator[Task]:
 
 
 def print_table(console: Console, cells: list[Cell], split: Split, guarantee: Guarantee) -> None:
-    """Accuracy and AUC of each method at each epsilon."""
+    """Print accuracy and AUC of each method at each epsilon."""
     mine = [cell for cell in cells if (cell.data, cell.guarantee) == (split.name, guarantee.name)]
     epsilons = sorted({cell.epsilon for cell in mine})
     table = Table("method", *(f"epsilon {epsilon:g}" for epsilon in epsilons))
@@ -152,7 +152,7 @@ def print_table(console: Console, cells: list[Cell], split: Split, guarantee: Gu
 
 
 def print_split(console: Console, split: Split) -> None:
-    """What is reached without privacy."""
+    """Print the accuracy without privacy."""
     size = f"{split.n:,} x {split.X.shape[1]}, tested on {len(split.y_test):,} ({split.how})"
     console.print(f"[bold]{split.name}[/bold]: trained on {size}; delta = {split.delta:.3g}")
     console.print(f"  majority class: {split.majority:.4f}")
@@ -161,12 +161,12 @@ def print_split(console: Console, split: Split) -> None:
 
 
 def verdict(passed: bool) -> str:
-    """In colour."""
+    """Return the verdict with colour markup."""
     return "[green]pass[/green]" if passed else "[red]FAIL[/red]"
 
 
 def print_bars(console: Console, cells: list[Cell]) -> bool:
-    """The bars of the project against what was measured; whether all are met."""
+    """Print targets and measured values; return whether all targets are met."""
     found = {(cell.data, cell.guarantee, cell.what, cell.epsilon): cell for cell in cells}
     table, met = Table("what", "bar", "measured", "", title="Default settings against the bars"), True
     for bar in BARS:
@@ -187,7 +187,7 @@ def print_bars(console: Console, cells: list[Cell]) -> bool:
 
 
 def parsed() -> argparse.Namespace:
-    """What was asked for."""
+    """Parse the command-line options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("DPERM_DATA"), help="directory of the real data")
     parser.add_argument("--sets", nargs="*", default=list(FILES), choices=list(FILES), help="which of the real data")
@@ -207,7 +207,7 @@ def parsed() -> argparse.Namespace:
 
 
 def measure_real(console: Console, options: argparse.Namespace) -> list[Cell]:
-    """The first part."""
+    """Measure the first part."""
     splits = [real(options.data, name) for name in options.sets]
     todo = list(tasks(splits, options))
     cells = []
@@ -225,7 +225,7 @@ def measure_real(console: Console, options: argparse.Namespace) -> list[Cell]:
 
 
 def run_real(console: Console, options: argparse.Namespace) -> tuple[list[Cell], bool]:
-    """The first part, with its bars."""
+    """Run the first part and compare it with its targets."""
     if not options.data:
         console.print("No --data and no DPERM_DATA: the real data are left out.")
         return [], True
@@ -236,7 +236,7 @@ def run_real(console: Console, options: argparse.Namespace) -> tuple[list[Cell],
 
 
 def run_part(part: str, console: Console, options: argparse.Namespace) -> tuple[list[Any], bool]:
-    """What was measured, and whether the bars are met."""
+    """Run one part; return its results and whether its targets are met."""
     match part:
         case "real":
             return run_real(console, options)

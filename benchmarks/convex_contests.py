@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Who is timed on what by benchmarks/convex_timing.py: scikit-learn's estimators with their defaults, and ours.
+"""Contenders and data of benchmarks/convex_timing.py: scikit-learn's estimators with their defaults, and dperm's.
 
-Ours promise epsilon 1 and delta n^-1.1 under add_remove and declare no n, but for methods that need one: they are given
-a rough one, of one digit.
+The private estimators have epsilon 1 and delta n^-1.1 under add_remove. They declare no n, except for methods that need
+one, which get n rounded to one digit.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ NEED_N = ("gradient", "sgd")
 
 @dataclass(frozen=True)
 class Rows:
-    """What is fitted."""
+    """Data of a contest."""
 
     name: str
     X: np.ndarray
@@ -33,13 +33,13 @@ class Rows:
 
     @property
     def promised(self) -> dict[str, Any]:
-        """The guarantee that all of ours give."""
+        """Guarantee of all private estimators."""
         return {"epsilon": 1.0, "delta": len(self.y) ** -1.1, "adjacency": "add_remove"}
 
 
 @dataclass(frozen=True)
 class Contest:
-    """scikit-learn's estimator and ours on the same rows; the bars, and which of ours have none."""
+    """scikit-learn's estimator and dperm's on the same rows, with targets and exceptions."""
 
     rows: Rows
     makers: dict[str, Callable[[], Any]]
@@ -49,17 +49,17 @@ class Contest:
 
     @property
     def title(self) -> str:
-        """scikit-learn's estimator and the rows."""
+        """Name of scikit-learn's estimator and the data."""
         return f"{type(self.makers[PLAIN]()).__name__}, {self.rows.name}"
 
 
 def rough(n: int) -> int:
-    """A number to one digit, as somebody might declare it."""
+    """A number rounded to one digit, as a user might declare it."""
     return int(float(f"{n:.0e}"))
 
 
 def binary(rows: Rows, methods: tuple[str, ...] = ("objective", "output")) -> Contest:
-    """Logistic regression of two classes: no slower than scikit-learn, within a tenth of the memory of X."""
+    """Logistic regression with two classes: as fast as scikit-learn, and within a tenth of the memory of X."""
     public = rows.promised | {"feature_norm": 1.0, "classes": (-1, 1)}
     makers: dict[str, Callable[[], Any]] = {PLAIN: LogisticRegression}
     for method in methods:
@@ -69,7 +69,7 @@ def binary(rows: Rows, methods: tuple[str, ...] = ("objective", "output")) -> Co
 
 
 def adult(directory: Path | None) -> Rows:
-    """All rows of Adult, or synthetic ones of the same shape."""
+    """All rows of Adult, or synthetic rows of the same shape."""
     if directory is None:
         split = Shape(104, 45_223, 1, -2).draw()
         return Rows("45,223 x 104, synthetic", split.X, split.y)
@@ -84,7 +84,7 @@ def million() -> Rows:
 
 
 def least_squares(data: Regression) -> Contest:
-    """Linear regression by three methods; "objective" is what "auto" takes."""
+    """Linear regression by three methods; "auto" chooses "objective"."""
     rows = Rows(data.name, data.X, data.y)
     public = rows.promised | {"bounds": data.bounds, "label_range": data.label_range}
     makers: dict[str, Callable[[], Any]] = {PLAIN: LinearRegression}
@@ -94,14 +94,14 @@ def least_squares(data: Regression) -> Contest:
 
 
 def huber(data: Regression) -> Contest:
-    """Regression by the Huber loss."""
+    """Regression with the Huber loss."""
     rows = Rows(data.name, data.X, data.y)
     public = rows.promised | {"bounds": data.bounds, "label_range": data.label_range, "method": "objective"}
     return Contest(rows, {PLAIN: HuberRegressor, "objective": lambda: PrivateHuberRegressor(**public)}, 1.5)
 
 
 def softmax(data: Images) -> Contest:
-    """Logistic regression of ten classes; DP-SGD is shown with its cost."""
+    """Logistic regression with ten classes; DP-SGD is shown with its cost."""
     rows = Rows(f"{data.name}, {data.n:,} x {data.X.shape[1]}", data.X, data.y)
     public = rows.promised | {"feature_norm": data.norm, "classes": CLASSES}
     makers = {

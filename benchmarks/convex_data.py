@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The data of benchmarks/convex.py: three real sets read from a directory, and synthetic ones of several shapes."""
+"""Data of benchmarks/convex.py: three real data sets read from a directory, and synthetic ones of several shapes."""
 
 import sys
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ TEST_ROWS = 20_000
 
 @dataclass(frozen=True)
 class Split:
-    """Rows of norm at most 1 and labels in {-1, 1}, for training and for testing."""
+    """Rows of norm at most 1 and labels in {-1, 1}, for training and testing."""
 
     name: str
     X: np.ndarray
@@ -45,14 +45,14 @@ class Split:
 
 
 def held_out(stored: "np.lib.npyio.NpzFile") -> tuple[np.ndarray, str]:
-    """Which rows are for testing: the set's own choice, or every fifth row, whatever it contains."""
+    """Which rows are for testing: the data set's own split, or every fifth row."""
     if "is_test" in stored:
         return stored["is_test"].astype(bool), "its own test part"
     return np.arange(len(stored["y"])) % 5 == 4, "rows 4, 9, 14, ... are the test part"
 
 
 def real(directory: Path, name: str) -> Split:
-    """One of FILES; the peer reads it with this function too."""
+    """Load one of FILES; diffprivlib's environment uses this function too."""
     path = directory / FILES[name]
     if not path.exists():
         sys.exit(f"{path} does not exist: give the directory of the data sets by --data or DPERM_DATA.")
@@ -77,12 +77,12 @@ class Shape:
 
     @property
     def name(self) -> str:
-        """What distinguishes it."""
+        """Distinguishing properties."""
         spectrum = "isotropic" if self.decay == 0 else f"variances j^-{self.decay:g}"
         return f"d = {self.dim}, n = {self.n:,}, {spectrum}, offset {self.offset:g}"
 
     def draw(self) -> Split:
-        """The same rows at each call: only the noise of the methods changes between runs."""
+        """Draw the same rows at each call; only the noise of the methods changes between runs."""
         generator, rows = np.random.default_rng(2026), self.n + TEST_ROWS
         deviation = np.arange(1, self.dim + 1) ** (-self.decay / 2)
         X = generator.standard_normal((rows, self.dim)) * deviation

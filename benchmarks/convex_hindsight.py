@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Second part of benchmarks/convex.py: the default regularisation against the best of a grid, known in hindsight.
+"""Second part of benchmarks/convex.py: default regularisation compared with the best value of a grid in hindsight.
 
-The grid is the default Lambda times powers of two, objective perturbation at the same epsilon and delta; where a
-Lambda is too small for the guarantee it is left out. The best is the largest mean over the runs, which is a little
-too high for it. Excess error is above that of scikit-learn without privacy.
+The grid is the default Lambda times powers of two, for objective perturbation with the same epsilon and delta. Values
+of Lambda that are too small for the guarantee are omitted. The best is the largest mean over the runs, which is biased
+upwards. The excess error is relative to scikit-learn without privacy.
 """
 
 import statistics
@@ -23,7 +23,7 @@ FACTORS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 2.0, 4.0, 8.0, 16.0)
 
 @dataclass(frozen=True)
 class Compared:
-    """One shape at one guarantee."""
+    """One shape with one guarantee."""
 
     shape: str
     guarantee: str
@@ -36,18 +36,18 @@ class Compared:
 
     @property
     def ratio(self) -> float:
-        """Excess error of the default over that of the best; at least half a thousandth of it, against noise."""
+        """Excess error of the default divided by that of the best, with a floor of 0.0005 against noise."""
         return max(self.without - self.default, 5e-4) / max(self.without - self.best, 5e-4)
 
 
 def mean_accuracy(split: Split, model: object, runs: int) -> float:
-    """Over the runs; 0 where the guarantee is impossible."""
+    """Mean accuracy over the runs; 0 if the guarantee is impossible."""
     accuracies = [run.accuracy for run in repeated(split, model, runs)]
     return statistics.fmean(accuracies) if accuracies else 0.0
 
 
 def compare(split: Split, guarantee: Guarantee, epsilon: float, *, runs: int, without: float) -> Compared:
-    """The default and the grid around it."""
+    """Compare the default with the grid around it."""
     model = ours(split, guarantee, epsilon)
     chosen = model.plan(n=None if guarantee is ADD_REMOVE else split.n, dim=split.X.shape[1]).spec.strength
     means = {1.0: mean_accuracy(split, model, runs)}
@@ -60,7 +60,7 @@ def compare(split: Split, guarantee: Guarantee, epsilon: float, *, runs: int, wi
 
 
 def hindsight(shapes: tuple[Shape, ...], runs: int) -> list[Compared]:
-    """Every shape, two guarantees, two epsilons."""
+    """Compare every shape with two guarantees and two values of epsilon."""
     rows = []
     for shape in track(shapes, description="synthetic data", console=Console(stderr=True), transient=True):
         split = shape.draw()
@@ -71,7 +71,7 @@ def hindsight(shapes: tuple[Shape, ...], runs: int) -> list[Compared]:
 
 
 def print_hindsight(console: Console, rows: list[Compared]) -> None:
-    """One line for each comparison, and what is lost on average."""
+    """Print one line for each comparison, and the mean loss."""
     headings = (
         "shape",
         "guarantee",

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Third part of benchmarks/convex.py: ten classes with one guarantee, on digits and, with ``--data``, on MNIST.
 
-Defaults throughout: what is public is declared (a norm, the classes, under add_remove a rough n), nothing is tuned.
-The rule that "auto" follows was made after looking at MNIST and digits: this is no independent test of it.
+All settings are defaults. Public information is declared (a norm, the classes, under add_remove a rough n), and nothing
+is tuned. The rule of "auto" was developed on MNIST and digits, so this is not an independent test of it.
 """
 
 import argparse
@@ -31,7 +31,7 @@ BAR = 0.88
 
 
 def private(data: Images, guarantee: Guarantee, *, method: str, epsilon: float) -> PrivateLogisticRegression:
-    """Unseeded, with its defaults."""
+    """Private classifier with its defaults, unseeded."""
     return PrivateLogisticRegression(
         epsilon=epsilon,
         delta=DELTA,
@@ -53,7 +53,7 @@ def settings(data: Images, runs: int, epsilons: tuple[float, ...]) -> Iterator[S
 
 
 def print_set(console: Console, data: Images, outcomes: list[Outcome]) -> None:
-    """What is reached without privacy, and a table for each guarantee."""
+    """Print the accuracy without privacy, and a table for each guarantee."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it stops at its 100 iterations on MNIST, which is its default
         plain = tried(LogisticRegression(), data)
@@ -70,7 +70,7 @@ def print_set(console: Console, data: Images, outcomes: list[Outcome]) -> None:
 
 
 def print_bar(console: Console, outcomes: list[Outcome]) -> bool:
-    """The bar of the project; whether it is met."""
+    """Print the target of the project; return whether it is met."""
     table, met = Table("what", "bar", "measured", "", title="Default settings against the bar"), True
     for each in outcomes:
         if (each.data, each.what, each.epsilon) == ("MNIST", "auto", 1.0):
@@ -85,7 +85,7 @@ def print_bar(console: Console, outcomes: list[Outcome]) -> bool:
 
 
 def multiclass(console: Console, options: argparse.Namespace) -> tuple[list[Outcome], bool]:
-    """The part: outcomes, and whether the bar is met."""
+    """Run the part; return its outcomes and whether the target is met."""
     epsilons, found = QUICK if options.quick else EPSILONS, []
     sets = [(digits, options.runs)]
     if options.data:

@@ -15,7 +15,7 @@ DELTA = 1e-5
 
 @dataclass(frozen=True)
 class Images:
-    """Pixels in [0, 1] and digits, for training and testing, and a public norm that longer rows are scaled down to."""
+    """Pixels in [0, 1] and digits, for training and testing, and a public norm to which longer rows are clipped."""
 
     name: str
     X: np.ndarray

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that are tried several times, and tables of their scores: for the later parts of benchmarks/convex.py."""
+"""Repeated fits of a setting and tables of their scores, for the later parts of benchmarks/convex.py."""
 
 import math
 import statistics
@@ -18,7 +18,7 @@ from dperm.errors import AdjacencyError, AssumptionError
 
 @dataclass(frozen=True)
 class Try:
-    """One fit: accuracy or R^2 on the test part, CPU seconds, and the method that was used."""
+    """One fit: test accuracy or R^2, CPU seconds, and the method used."""
 
     score: float
     seconds: float
@@ -27,7 +27,7 @@ class Try:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All tries of one setting; none where the method cannot give the guarantee."""
+    """All fits of one setting; empty if the method cannot provide the guarantee."""
 
     data: str
     guarantee: str
@@ -37,12 +37,12 @@ class Outcome:
 
     @property
     def mean(self) -> float:
-        """Of the scores."""
+        """Mean score."""
         return statistics.fmean(each.score for each in self.tries)
 
     @property
     def error(self) -> float:
-        """Standard error of the mean; 0 for a single try."""
+        """Standard error of the mean; 0 for a single fit."""
         if len(self.tries) < 2:
             return 0.0
         return statistics.stdev(each.score for each in self.tries) / math.sqrt(len(self.tries))
@@ -54,20 +54,20 @@ class Outcome:
 
     @property
     def scored(self) -> str:
-        """Mean score and its standard error, which a single try does not have."""
+        """Mean score with its standard error, if there are several fits."""
         if self.mean <= -10:
             return f"{self.mean:.1e}"
         return f"{self.mean:.4f}" + (f" ± {self.error:.4f}" if len(self.tries) > 1 else "")
 
     @property
     def shown(self) -> str:
-        """The score and CPU seconds."""
+        """Score and CPU seconds as text."""
         return f"{self.scored}  {self.seconds:.2f} s" if self.tries else "-"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is to be tried."""
+    """A setting to fit."""
 
     data: str
     guarantee: str
@@ -77,7 +77,7 @@ class Setting:
 
 
 def tried(model: Any, data: Any) -> Try:
-    """Fit once, and score on the test part: accuracy of a classifier, R^2 of a regression."""
+    """Fit once and score on the test data: accuracy of a classifier, R^2 of a regression model."""
     start = time.process_time()
     model.fit(data.X, data.y)
     seconds = time.process_time() - start
@@ -86,7 +86,7 @@ def tried(model: Any, data: Any) -> Try:
 
 
 def several(model: Any, data: Any, runs: int) -> tuple[Try, ...]:
-    """Several fits; none where the method cannot give the guarantee."""
+    """Fit several times; return an empty tuple if the method cannot provide the guarantee."""
     try:
         return tuple(tried(model, data) for _ in range(runs))
     except (AssumptionError, AdjacencyError):
@@ -94,7 +94,7 @@ def several(model: Any, data: Any, runs: int) -> tuple[Try, ...]:
 
 
 def measured(settings: list[Setting], part: str) -> list[Outcome]:
-    """All of them, one after the other."""
+    """Measure all settings one after the other."""
     found = []
     with Progress(console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task(part, total=len(settings))
@@ -106,7 +106,7 @@ def measured(settings: list[Setting], part: str) -> list[Outcome]:
 
 
 def print_outcomes(console: Console, title: str, outcomes: list[Outcome]) -> None:
-    """A line for each method, a column for each epsilon."""
+    """Print a line for each method and a column for each epsilon."""
     epsilons = sorted({each.epsilon for each in outcomes})
     table = Table("method", *(f"epsilon {epsilon:g}" for epsilon in epsilons), title=title)
     for what in dict.fromkeys(each.what for each in outcomes):

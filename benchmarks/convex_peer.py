@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""diffprivlib's logistic and linear regression, run by benchmarks/convex.py in an environment of its own.
+"""Logistic and linear regression of diffprivlib, run by benchmarks/convex.py in a separate environment.
 
 It needs Python with ``diffprivlib==0.6.6 scikit-learn==1.5.2`` (newer releases of scikit-learn break its import) and
-nothing of dperm. Prints one JSON object: for each run accuracy and AUC, or R^2 with ``--regression``, and CPU seconds.
+does not import dperm. It prints one JSON object: accuracy and AUC for each run, or R^2 with ``--regression``, and CPU
+seconds.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from sklearn.metrics import roc_auc_score
 
 
 def classified(split: Split, epsilon: float) -> dict[str, float]:
-    """One fit with the peer's defaults; rows have norm 1, which is what it is told."""
+    """Fit once with diffprivlib's defaults and a data norm of 1."""
     # Rows of float32 have norms up to 1 + 1e-7: the peer would warn and scale them down, which changes nothing.
     start = time.process_time()
     model = diffprivlib.models.LogisticRegression(epsilon=epsilon, data_norm=1.0).fit(split.X, split.y)
@@ -34,7 +35,7 @@ def classified(split: Split, epsilon: float) -> dict[str, float]:
 
 
 def regressed(data: Regression, epsilon: float) -> dict[str, float]:
-    """One fit with the peer's defaults, and the public bounds that ours are told."""
+    """Fit once with diffprivlib's defaults and the same public bounds as dperm."""
     low, high = (list(side) for side in zip(*data.bounds, strict=True))
     start = time.process_time()
     model = diffprivlib.models.LinearRegression(epsilon=epsilon, bounds_X=(low, high), bounds_y=data.label_range)
@@ -44,7 +45,7 @@ def regressed(data: Regression, epsilon: float) -> dict[str, float]:
 
 
 def main() -> None:
-    """Fit as often as asked for."""
+    """Fit the requested number of times and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--set", help="one of the real sets of --data")

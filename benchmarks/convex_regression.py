@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Fourth part of benchmarks/convex.py: regression with bounded labels, every method, beside diffprivlib.
+"""Fourth part of benchmarks/convex.py: regression with bounded labels, every method, compared with diffprivlib.
 
-R^2 on the test part; delta = n^-1.1. Defaults throughout: the public bounds of columns and labels are declared
+R^2 on the test data; delta = n^-1.1. All settings are defaults: the public bounds of columns and labels are declared
 (benchmarks/convex_regression_data.py), and under add_remove a rough n for methods that divide by it; nothing is tuned.
-diffprivlib's LinearRegression is pure, and is given the same bounds.
+diffprivlib's LinearRegression has a pure guarantee and gets the same bounds.
 """
 
 import argparse
@@ -31,7 +31,7 @@ METHODS = {
 
 
 def private(data: Regression, guarantee: Guarantee, *, what: str, epsilon: float) -> object:
-    """Unseeded, with its defaults."""
+    """Private regression model with its defaults, unseeded."""
     estimator = PrivateHuberRegressor if what == HUBER else PrivateLinearRegression
     return estimator(
         epsilon=epsilon,
@@ -45,7 +45,7 @@ def private(data: Regression, guarantee: Guarantee, *, what: str, epsilon: float
 
 
 def peer(options: argparse.Namespace, key: str, epsilon: float) -> tuple[Try, ...]:
-    """The peer in its own environment."""
+    """Run diffprivlib in its own environment."""
     arguments = ["--regression", key, "--epsilon", epsilon, "--runs", options.runs]
     if options.california:
         arguments += ["--california", options.california]
@@ -66,7 +66,7 @@ def settings(data: Regression, key: str, options: argparse.Namespace) -> Iterato
 
 
 def print_set(console: Console, data: Regression, outcomes: list[Outcome]) -> None:
-    """What is reached without privacy, and a table for each guarantee."""
+    """Print R^2 without privacy, and a table for each guarantee."""
     plain = tried(LinearRegression(), data)
     size = f"{data.n:,} x {data.X.shape[1]}, tested on {len(data.y_test):,} ({data.how})"
     console.print(f"[bold]{data.name}[/bold]: trained on {size}, labels in {data.label_range}")
@@ -80,7 +80,7 @@ def print_set(console: Console, data: Regression, outcomes: list[Outcome]) -> No
 
 
 def measure_regression(console: Console, options: argparse.Namespace) -> list[Outcome]:
-    """The part. It has no bar: what is lost to privacy is in the tables."""
+    """Run the part, which has no target; the tables show the cost of privacy."""
     if not options.peer_python:
         console.print("No --peer-python: diffprivlib is left out.")
     found = []

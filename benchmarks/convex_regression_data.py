@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Regression data of the benchmarks, with public bounds of columns and labels; the peer reads them here too.
+"""Regression data of the benchmarks, with public bounds of columns and labels; also used for diffprivlib.
 
-California housing is read from a file, since scikit-learn would download it: an npz with X (20,640 x 8) and y, or a csv
-with one line of names and nine columns, MedInc, HouseAge, AveRooms, AveBedrms, Population, AveOccup, Latitude,
-Longitude, MedHouseVal, in this order, as ``sklearn.datasets.fetch_california_housing`` has them.
+California housing is read from a file, because scikit-learn would download it. The file is an npz with X (20,640 x 8)
+and y, or a csv with one line of names and nine columns, MedInc, HouseAge, AveRooms, AveBedrms, Population, AveOccup,
+Latitude, Longitude, MedHouseVal, in the order of ``sklearn.datasets.fetch_california_housing``.
 """
 
 import sys
@@ -34,7 +34,7 @@ CALIFORNIA: Bounds = (
 
 @dataclass(frozen=True)
 class Regression:
-    """Records for training and testing, and what is declared of them."""
+    """Records for training and testing, and their public declarations."""
 
     name: str
     X: np.ndarray
@@ -59,20 +59,20 @@ class Regression:
 def shuffled(
     X: np.ndarray, y: np.ndarray, *, name: str, bounds: Bounds, label_range: tuple[float, float]
 ) -> Regression:
-    """A fifth of the rows, always the same, is the test part."""
+    """Split off a fixed fifth of the rows for testing."""
     order = np.random.default_rng(2026).permutation(len(y))
     test, train = order[: len(y) // 5], order[len(y) // 5 :]
     return Regression(name, X[train], y[train], X[test], y[test], bounds, label_range, "a fixed fifth is the test part")
 
 
 def diabetes() -> Regression:
-    """scikit-learn's: its columns have mean 0 and norm 1 over 442 rows; a score of the disease after a year."""
+    """scikit-learn's diabetes data: columns with mean 0 and norm 1 over 442 rows; disease score after a year."""
     X, y = load_diabetes(return_X_y=True)
     return shuffled(X, y, name="diabetes", bounds=((-0.2, 0.2),) * X.shape[1], label_range=(0.0, 400.0))
 
 
 def california(path: Path) -> Regression:
-    """Median value of the houses of a block, from a file."""
+    """Median house value of a block, from a file."""
     if not path.exists():
         sys.exit(f"{path} does not exist: give California housing as csv or npz by --california.")
     if path.suffix == ".npz":
@@ -87,9 +87,9 @@ def california(path: Path) -> Regression:
 
 
 def synthetic(n: int = 100_000, dim: int = 20) -> Regression:
-    """Normal columns of deviation 1/2, cut off at 1; a linear model of deviation 1, and noise of deviation 1/2.
+    """Normal columns with standard deviation 1/2, truncated at 1; a linear model with standard deviation 1, noise 1/2.
 
-    No linear model has R^2 above 1 / (1 + 1/4) = .8. Labels lie within about 5.5; declared are 10.
+    No linear model has R^2 above 1 / (1 + 1/4) = .8. Labels lie within about 5.5; the declared bound is 10.
     """
     generator, rows = np.random.default_rng(2026), n + 20_000
     X = np.clip(generator.standard_normal((rows, dim)) / 2, -1, 1)

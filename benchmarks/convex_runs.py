@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Fits of benchmarks/convex.py: ours, scikit-learn's and diffprivlib's, each scored on the test part."""
+"""Fits of benchmarks/convex.py by dperm, scikit-learn and diffprivlib, scored on the test data."""
 
 import json
 import math
@@ -26,14 +26,14 @@ ESTIMATORS = {"logistic": PrivateLogisticRegression, "svc": PrivateLinearSVC}
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What is promised: an adjacency, and whether delta is 0 or n^-1.1."""
+    """A guarantee: an adjacency, and whether delta is 0 or n^-1.1."""
 
     adjacency: str
     pure: bool
 
     @property
     def name(self) -> str:
-        """In words."""
+        """Description in words."""
         return f"{self.adjacency}, {'pure' if self.pure else '(epsilon, delta)'}"
 
 
@@ -44,7 +44,7 @@ PURE_REPLACE_ONE = Guarantee("replace_one", pure=True)
 
 @dataclass(frozen=True)
 class Score:
-    """Accuracy and AUC of one fit on the test part, and its CPU seconds."""
+    """Test accuracy and AUC of one fit, and its CPU seconds."""
 
     accuracy: float
     auc: float
@@ -64,7 +64,7 @@ class Cell:
 
     @property
     def accuracy(self) -> float:
-        """Mean over the runs."""
+        """Mean accuracy over the runs."""
         return statistics.fmean(score.accuracy for score in self.scores)
 
     @property
@@ -76,21 +76,21 @@ class Cell:
 
     @property
     def auc(self) -> float:
-        """Mean over the runs."""
+        """Mean AUC over the runs."""
         return statistics.fmean(score.auc for score in self.scores)
 
     @property
     def shown(self) -> str:
-        """Accuracy, its standard error, and AUC."""
+        """Accuracy, its standard error and AUC as text."""
         if not self.scores:
             return "-"
         return f"{self.accuracy:.4f} ± {self.error:.4f}  {self.auc:.3f}"
 
 
 def ours(split: Split, guarantee: Guarantee, epsilon: float, *, estimator: str = "logistic", **chosen: Any) -> Any:
-    """An estimator with its defaults: what is public is declared, nothing is tuned and nothing is seeded.
+    """Private estimator with its defaults and declared public information, not tuned and not seeded.
 
-    Under add_remove no n is declared, so that nothing depends on it but delta.
+    Under add_remove no n is declared, so only delta depends on it.
     """
     return ESTIMATORS[estimator](
         epsilon=epsilon,
@@ -103,7 +103,7 @@ def ours(split: Split, guarantee: Guarantee, epsilon: float, *, estimator: str =
 
 
 def score(split: Split, model: Any) -> Score:
-    """Fit once, and try it on the test part."""
+    """Fit once and score on the test data."""
     start = time.process_time()
     model.fit(split.X, split.y)
     seconds = time.process_time() - start
@@ -114,7 +114,7 @@ def score(split: Split, model: Any) -> Score:
 
 
 def repeated(split: Split, model: Any, runs: int) -> tuple[Score, ...]:
-    """Several fits; none where the method cannot give the guarantee."""
+    """Fit several times; return an empty tuple if the method cannot provide the guarantee."""
     try:
         return tuple(score(split, model) for _ in range(runs))
     except AssumptionError:
@@ -130,7 +130,7 @@ def without_privacy(split: Split) -> dict[str, Score]:
 
 
 def peer_runs(python: Path, arguments: list[object]) -> list[dict[str, float]]:
-    """What the peer prints of each run in its own environment."""
+    """Output of diffprivlib for each run in its own environment."""
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
     command = [str(part) for part in (python, PEER, *arguments)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -140,7 +140,7 @@ def peer_runs(python: Path, arguments: list[object]) -> list[dict[str, float]]:
 
 
 def peer_scores(python: Path, directory: Path, name: str, *, epsilon: float, runs: int) -> tuple[Score, ...]:
-    """The peer's logistic regression on one of the real sets."""
+    """Scores of diffprivlib's logistic regression on one of the real data sets."""
     arguments = ["--data", directory, "--set", name, "--epsilon", epsilon, "--runs", runs]
     return tuple(Score(run["accuracy"], run["auc"], run["seconds"]) for run in peer_runs(python, arguments))
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Fifth part of benchmarks/convex.py: descent on samples (DP-SGD) against descent on all records (DP-GD).
+"""Fifth part of benchmarks/convex.py: gradient descent on samples (DP-SGD) compared with all records (DP-GD).
 
 Logistic regression at 1,000,000 x 50, synthetic, delta = n^-1.1, add_remove with the declared n; objective perturbation
-beside them. Extra memory of DP-SGD is measured as in benchmarks/convex_timing.py.
+is included for comparison. Extra memory of DP-SGD is measured as in benchmarks/convex_timing.py.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def settings(split: Split, runs: int) -> list[Setting]:
 
 
 def sampling(console: Console, options: argparse.Namespace) -> list[Outcome]:
-    """The part. It has no bar: time and accuracy are set side by side."""
+    """Run the part, which has no target; it compares time and accuracy."""
     split, runs = (QUICK if options.quick else SHAPE).draw(), min(options.runs, RUNS)
     found = measured(settings(split, runs), "sampling")
     plain = tried(LogisticRegression(), split)

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Fit time of private linear models beside scikit-learn's, in one run; memory of logistic regression.
+"""Fit time of private linear models and of scikit-learn's in one run, and memory of logistic regression.
 
-CPU time on one thread, repetitions alternating between contenders that have fitted a few rows before, which loads all
-code; medians. Who is timed is said in benchmarks/convex_contests.py: logistic regression of two classes at 45,223 x 104
-(Adult with ``--data DIR`` or DPERM_DATA, else synthetic) and 1,000,000 x 50; least squares and Huber's loss at
-100,000 x 20 and 1,000,000 x 50 (synthetic); ten classes on digits and, with ``--data``, on MNIST. Extra memory is the
-larger of two peaks: what a process of its own, which has loaded the data and fitted a few rows before, grows by during
-a fit, and what numpy allocates at once.
+CPU time on one thread, medians; repetitions alternate between contenders, each of which has fitted a few rows before to
+load all code. benchmarks/convex_contests.py defines the contenders: logistic regression with two classes at
+45,223 x 104 (Adult with ``--data DIR`` or DPERM_DATA, else synthetic) and 1,000,000 x 50; least squares and Huber loss
+at 100,000 x 20 and 1,000,000 x 50 (synthetic); ten classes on digits and, with ``--data``, on MNIST. Extra memory is
+the larger of two peaks: the growth of a separate process during a fit, after it has loaded the data and fitted a few
+rows, and the peak of numpy's allocations.
 
     python benchmarks/convex_timing.py --data DIR
 """
@@ -53,7 +53,7 @@ def fitted(contest: Contest, name: str) -> tuple[float, Any]:
 
 
 def extra_memory(name: str, rows: Rows) -> dict[str, float]:
-    """Growth of a fresh process during one fit, and the peak of numpy's allocations, as shares of X."""
+    """Growth of a new process during one fit, and the peak of numpy's allocations, as fractions of X."""
     with tempfile.TemporaryDirectory() as directory:
         X, y = Path(directory, "X.npy"), Path(directory, "y.npy")
         np.save(X, rows.X)
@@ -65,9 +65,9 @@ def extra_memory(name: str, rows: Rows) -> dict[str, float]:
 
 
 def peak() -> int:
-    """The most bytes that this process ever held.
+    """Peak memory of this process in bytes.
 
-    Linux hands a parent's ru_maxrss down to its children; VmHWM is the process's own.
+    On Linux, child processes inherit ru_maxrss from their parent; VmHWM is the process's own peak.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -78,7 +78,7 @@ def peak() -> int:
 
 
 def child(name: str, X: str, y: str) -> None:
-    """In a process of its own: load, fit a few rows to load all code, then fit and print how the peak grew."""
+    """In a separate process: load, fit a few rows, then fit and print the growth of the peak."""
     import tracemalloc
 
     contest = binary(Rows("", np.load(X), np.load(y)), (name,))
@@ -93,7 +93,7 @@ def child(name: str, X: str, y: str) -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """One contender on one set."""
+    """One contender on one data set."""
 
     name: str
     seconds: tuple[float, ...]
@@ -102,18 +102,18 @@ class Measured:
 
     @property
     def median(self) -> float:
-        """Of the CPU seconds."""
+        """Median CPU seconds."""
         return statistics.median(self.seconds)
 
 
 def tolerance(model: Any) -> float | None:
-    """What the solver is certified to reach, as a share of one record's influence; None where nothing is solved."""
+    """Certified tolerance of the solver, as a fraction of one record's influence; None without a solver."""
     plan = getattr(model, "plan_", None)
     return None if plan is None or plan.tolerance is None else plan.tolerance / plan.spec.lipschitz
 
 
 def measure(contest: Contest, repeats: int, progress: Progress) -> list[Measured]:
-    """All contenders, one after the other, ``repeats`` times."""
+    """Measure all contenders in turn, ``repeats`` times."""
     bar = progress.add_task(contest.title, total=len(contest.makers) * (repeats + 1))
     seconds: dict[str, list[float]] = {name: [] for name in contest.makers}
     tolerances: dict[str, float | None] = {}
@@ -135,14 +135,14 @@ def measure(contest: Contest, repeats: int, progress: Progress) -> list[Measured
 
 
 def judged(shown: str, passed: bool | None) -> str:
-    """A number, and what its bar says if it has one."""
+    """A number with the verdict of its target, if it has one."""
     if passed is None:
         return shown
     return f"{shown} [green]pass[/green]" if passed else f"{shown} [red]FAIL[/red]"
 
 
 def verdicts(row: Measured, contest: Contest, plain: float) -> tuple[bool | None, bool | None, bool | None]:
-    """On time, memory and tolerance; None where there is no bar."""
+    """Verdicts on time, memory and tolerance; None without a target."""
     if row.name == PLAIN or row.name in contest.without_bar:
         return None, None, None
     memory = None if contest.memory is None or row.memory is None else row.memory <= contest.memory
@@ -150,7 +150,7 @@ def verdicts(row: Measured, contest: Contest, plain: float) -> tuple[bool | None
 
 
 def print_table(console: Console, contest: Contest, found: list[Measured]) -> bool:
-    """Times, ratios, memory and certified tolerances; whether all bars are met."""
+    """Print times, ratios, memory and certified tolerances; return whether all targets are met."""
     headings = ("fit", "CPU s, median (least .. most)", f"of {PLAIN}", "extra memory", "tolerance")
     table, plain, met = Table(*headings, title=contest.title), found[0].median, True
     memory = "" if contest.memory is None else f"{contest.memory:.0%} of X"
@@ -170,7 +170,7 @@ def print_table(console: Console, contest: Contest, found: list[Measured]) -> bo
 
 
 def contests(options: argparse.Namespace) -> Iterator[Contest]:
-    """Drawn or read one after the other: at most one million rows are held."""
+    """Contests one after the other, so that at most one million rows are in memory."""
     if "binary" in options.parts:
         yield binary(adult(options.data))
         if not options.quick:

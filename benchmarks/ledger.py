@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How many durable reservations a ledger makes in a second, and how long the unluckiest writer waits.
+"""Durable reservations per second of a ledger, and the longest wait of a writer.
 
-One and eight writers, all on one account, side by side in one run: SQLite with the queue that dperm puts before it and
-without, the whole cycle of a release (reserve, commit, receipt), and PostgreSQL if there is a server: the one that
-DPERM_TEST_POSTGRES names, or the one that the tests start. A second table tells what a reservation's time is spent on.
-Targets: 200 reservations a second with eight writers on SQLite, and no wait above half a second. Run: ``make bench`` or
+One and eight writers on one account, in one run: SQLite with and without the queue of dperm, the whole cycle of a
+release (reserve, commit, receipt), and PostgreSQL if a server is available, either the one of DPERM_TEST_POSTGRES or
+the one that the tests start. A second table shows the parts of the time of a reservation. Targets: 200 reservations
+per second with eight writers on SQLite, and no wait above half a second. Run: ``make bench`` or
 ``python benchmarks/ledger.py``.
 """
 
@@ -41,12 +41,12 @@ Context = Callable[[], Any]
 
 
 def reserve(ledger: Ledger) -> None:
-    """A reservation."""
+    """Make a reservation."""
     ledger.reserve(EVENT)
 
 
 def cycle(ledger: Ledger) -> None:
-    """What a release asks of the ledger."""
+    """Ledger operations of one release."""
     reservation = ledger.reserve(EVENT)
     reservation.commit("sha256:0")
     assert reservation.receipt["signature"]
@@ -54,13 +54,13 @@ def cycle(ledger: Ledger) -> None:
 
 @contextmanager
 def as_it_is() -> Iterator[None]:
-    """Nothing changed."""
+    """Measure the unmodified ledger."""
     yield
 
 
 @contextmanager
 def without_queue() -> Iterator[None]:
-    """SQLite's own waiting, which asks again after a while."""
+    """Use SQLite's own waiting, which retries after a delay."""
     queue = locking.Lock.acquire
     locking.Lock.acquire = lambda lock: True  # type: ignore[method-assign]
     yield
@@ -69,7 +69,7 @@ def without_queue() -> Iterator[None]:
 
 @contextmanager
 def without_disk() -> Iterator[None]:
-    """The same work, but nobody waits for the disk."""
+    """Do the same work without syncing to disk."""
     connect = handles._connect
 
     def careless(path: Path) -> sqlite3.Connection:
@@ -84,7 +84,7 @@ def without_disk() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured."""
+    """A measured case."""
 
     name: str
     writers: int
@@ -94,7 +94,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Row:
-    """What came of it; times in seconds."""
+    """Result of a case; times in seconds."""
 
     case: Case
     per_second: float
@@ -102,7 +102,7 @@ class Row:
 
 
 def measured(case: Case, location: str, seconds: float) -> Row:
-    """All writers of a case at work for so long."""
+    """Run all writers of a case for a given time."""
     ledger = Ledger.open(location, PureDP(1.0, "replace_one"), dataset="benchmark")
     processes = multiprocessing.get_context("fork")
     barrier, results = processes.Barrier(case.writers), processes.SimpleQueue()
@@ -127,7 +127,7 @@ def measured(case: Case, location: str, seconds: float) -> Row:
 
 
 def cases(name: str) -> list[Case]:
-    """One and eight writers."""
+    """Cases with one and eight writers."""
     found = [Case(f"{name}, {what.__name__}", writers, what) for what in (reserve, cycle) for writers in (1, 8)]
     if name == "SQLite":
         found += [Case("SQLite, reserve, no queue", writers, reserve, without_queue) for writers in (1, 8)]
@@ -136,7 +136,7 @@ def cases(name: str) -> list[Case]:
 
 @contextmanager
 def postgres_server() -> Iterator[Any]:
-    """A server, or None."""
+    """URL of a server, or None."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
     with ExitStack() as stack:
         try:
@@ -151,7 +151,7 @@ def postgres_server() -> Iterator[Any]:
 
 
 def split(folder: Path, times: int) -> dict[str, float]:
-    """Milliseconds of one reservation by one writer, with the disk and without; and of one write to the disk alone."""
+    """Milliseconds of one reservation by one writer, with and without the disk, and of one write to the disk."""
     found = {}
     for name, context in {"a reservation": as_it_is, "the same, without waiting for the disk": without_disk}.items():
         with context():
@@ -169,7 +169,7 @@ def split(folder: Path, times: int) -> dict[str, float]:
 
 
 def timed(action: Callable[[], None], times: int) -> float:
-    """The median time of one."""
+    """Median time of one call."""
     spans = []
     for _ in range(times):
         start = time.perf_counter()

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""dperm's noise against numpy's normal and OpenDP's vector Gaussian, side by side in one run.
+"""Noise of dperm compared with numpy's normals and OpenDP's vector Gaussian in one run.
 
-Samplers are timed from a fresh key to integers; releases from the value to the `Release`, rounding, record and digest
-included. One thread each, wall-clock time, the least of several runs. Run: ``make bench`` or
-``python benchmarks/noise.py``; ``--quick`` leaves out OpenDP's million, which takes most of a minute.
+Samplers are timed from a new key to integers; releases from the value to the `Release`, including rounding, record and
+digest. One thread each, wall-clock time, the minimum of several runs. Run: ``make bench`` or
+``python benchmarks/noise.py``; ``--quick`` omits OpenDP with a million numbers, which takes most of a minute.
 """
 
 import argparse
@@ -35,7 +35,7 @@ BARS = {100: 50.0, 10_000: 200.0, 1_000_000: 1_000.0}
 
 @dataclass(frozen=True)
 class Timed:
-    """The least time of several runs, in seconds."""
+    """Minimum time of several runs, in seconds."""
 
     name: str
     size: int
@@ -43,7 +43,7 @@ class Timed:
 
 
 def least(run: Callable[[], object], budget: float = 0.4, most: int = 2000) -> float:
-    """The least wall-clock time of several runs that take about ``budget`` seconds together."""
+    """Minimum wall-clock time of several runs that take about ``budget`` seconds together."""
     times, spent = [], 0.0
     while not times or ((spent < budget or len(times) < 3) and len(times) < most and spent < 3 * budget):
         start = time.perf_counter()
@@ -63,7 +63,7 @@ def opendp_gaussian(size: int) -> Callable[[], object]:
 
 
 def contenders(size: int) -> dict[str, Callable[[], object]]:
-    """What is timed at each size."""
+    """Timed functions at each size."""
     bits, generator, values = SystemBits(), np.random.default_rng(), np.zeros(size)
     gaussian = GaussianMechanism.calibrate(1.0, GDP(1.0, "add_remove"), dim=size)
     fast = GaussianMechanism.calibrate(1.0, GDP(1.0, "add_remove"), dim=size, grade="fast")
@@ -82,7 +82,7 @@ def contenders(size: int) -> dict[str, Callable[[], object]]:
 
 
 def first_release() -> float:
-    """The median time from calibration at a scale never seen before to its release, in seconds."""
+    """Median time from calibration at a new scale to its release, in seconds."""
     times = []
     for index in range(41):
         start = time.perf_counter()
@@ -98,7 +98,7 @@ def gamma_norm_release(dim: int) -> float:
 
 
 def print_samples(console: Console, rows: list[Timed]) -> None:
-    """Samples per second, and how many times OpenDP's."""
+    """Print samples per second, and the ratio to OpenDP."""
     peers = {row.size: row.size / row.seconds for row in rows if row.name.startswith("OpenDP")}
     table = Table("what", *(f"{size:,}" for size in SIZES))
     for name in dict.fromkeys(row.name for row in rows):
@@ -112,7 +112,7 @@ def print_samples(console: Console, rows: list[Timed]) -> None:
 
 
 def print_bars(console: Console, rows: list[Timed]) -> None:
-    """The bars of the project against what was measured."""
+    """Print the targets of the project and the measured values."""
     found = {(row.name, row.size): row.seconds for row in rows}
     table = Table("what", "bar", "measured")
     for size, bar in BARS.items():
@@ -130,7 +130,7 @@ def print_bars(console: Console, rows: list[Timed]) -> None:
 
 
 def main() -> None:
-    """Time everything and print two tables."""
+    """Time all samplers and releases, and print two tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--quick", action="store_true", help="leave out OpenDP's million")
     options = parser.parse_args()

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the time of a draw tells something about the values drawn: Spearman's correlation, whole vectors.
+"""Correlation between the time of a draw and the drawn values: Spearman's rho for whole vectors.
 
-A draw is timed from its fresh key to its integers, many times, and its time is ranked against what an observer would
-like to know: the norm of the noise, its largest entry, its sum. The bar is |rho| < .02 at 100,000 draws, where chance
+A draw is timed many times from its new key to its integers. Its time is ranked against quantities of interest to an
+observer: the norm of the noise, its largest entry and its sum. The target is |rho| < .02 at 100,000 draws, where chance
 alone gives .003. For comparison, an exact sampler that draws digit by digit in plain Python, one number at a time
-(Canonne, Kamath and Steinke 2020, algorithm 2), leaks plainly. Run: ``make bench`` or
+(Canonne, Kamath and Steinke 2020, algorithm 2), shows a clear correlation. Run: ``make bench`` or
 ``python benchmarks/noise_timing.py``.
 """
 
@@ -33,7 +33,7 @@ BAR = 0.02
 
 
 def one_by_one_laplace(scale: int) -> np.ndarray:
-    """Discrete Laplace by coin flips, for comparison: the loop runs longer for larger values."""
+    """Discrete Laplace by coin flips, for comparison; the loop runs longer for larger values."""
     generator = random.SystemRandom()
     while True:
         digit = generator.randrange(scale)
@@ -49,7 +49,7 @@ def one_by_one_laplace(scale: int) -> np.ndarray:
 
 
 def samplers(dim: int) -> dict[str, tuple[Callable[[], np.ndarray], float]]:
-    """What is timed, and the scale of its entries."""
+    """Timed samplers and the scales of their entries."""
     bits = SystemBits()
     return {
         f"rounded Gaussian, d = {dim}": (lambda: rounded_gaussian(SCALE, dim, bits.stream()), SCALE),

@@ -1,19 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How often the warning that noise outweighs the records is right: a confusion table over random shapes.
+"""Error rates of the warning that noise outweighs the records: a confusion table over random shapes.
 
     python benchmarks/noise_warning.py --quick
     python benchmarks/noise_warning.py --held-out --settings 600
 
-Each setting draws a law of rows, a shape, an epsilon near the point where learning fails, an adjacency, a goal and a
-method, fits three models with fresh noise to a synthetic table, and compares their mean test score with the constant
-model: the larger class, or an R^2 of 0. A model is *better* if its accuracy is more than .05 above that (R^2 > .05),
-*useless* if it is at most .01 above it (R^2 <= 0), and neither in between. A warning for a better model is a false
-alarm, none for a useless model a miss. The warning of method="sufficient" about skewed labels names a standard
-deviation, and counts where labels are skewed and theirs is below it. Tables from which a model without privacy does
-not learn .1 more than the constant are left out. The plan warns before any of this, from public constants.
+Each setting draws a distribution of rows, a shape, an epsilon near the point where learning fails, an adjacency, a goal
+and a method. It fits three models with new noise to a synthetic table and compares their mean test score with the
+constant model: the larger class, or an R^2 of 0. A model is *better* if its accuracy is more than .05 above that
+(R^2 > .05), *useless* if it is at most .01 above it (R^2 <= 0), and neither in between. A warning for a better model is
+a false alarm; no warning for a useless model is a miss. The warning of method="sufficient" about skewed labels names a
+standard deviation, and counts if labels are skewed and their standard deviation is below it. Tables from which a model
+without privacy does not learn .1 more than the constant are omitted. The plan warns before any fit, from public
+constants.
 
-Thresholds were fixed on the development laws; --held-out takes other laws and other seeds.
+Thresholds were fixed on the development distributions; --held-out uses other distributions and other seeds.
 """
 
 import argparse
@@ -62,7 +63,7 @@ FITS = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """One setting: what was planned, whether the plan warned, and what was learnt."""
+    """One setting: the plan, whether it warned, and the score."""
 
     law: str
     n: int
@@ -88,7 +89,7 @@ class Outcome:
 
 
 def tables(law: dict[str, laws.Law], generator: np.random.Generator) -> Iterator[tuple[laws.Table, laws.Split, float]]:
-    """Random tables from which a model without privacy learns something, with its score."""
+    """Random tables from which a model without privacy learns, with its score."""
     while True:
         name, n, dim = generator.choice(list(law)), int(generator.choice(ROWS)), int(generator.choice(COLUMNS))
         numbers, skewed = generator.random() < 0.5, generator.random() < 0.2
@@ -124,7 +125,7 @@ def setting(table: laws.Table, generator: np.random.Generator) -> dict[str, obje
 
 
 def outcome(table: laws.Table, split: laws.Split, without: float, given: dict[str, object]) -> Outcome:
-    """Plan, see whether it warns, fit, score."""
+    """Plan, record whether the plan warns, fit and score."""
     if split.is_regression:
         model = PrivateLinearRegression(label_range=split.label_range, feature_norm=1.0, **given)
     else:
@@ -158,7 +159,7 @@ def outcome(table: laws.Table, split: laws.Split, without: float, given: dict[st
 
 
 def print_confusion(console: Console, outcomes: list[Outcome]) -> None:
-    """Counts by kind of labels and method, with both error rates."""
+    """Print counts by kind of labels and method, with both error rates."""
     headings = ("labels", "method", "better", "warned: false alarms", "useless", "silent: misses", "neither")
     printed = Printed(*headings, title="The warning that noise outweighs the records")
     groups = [
@@ -177,7 +178,7 @@ def print_confusion(console: Console, outcomes: list[Outcome]) -> None:
 
 
 def main() -> None:
-    """Read the options, try the settings, print the confusion table."""
+    """Read the options, measure the settings and print the confusion table."""
     parser = argparse.ArgumentParser(description="Error rates of the warning that noise outweighs the records.")
     parser.add_argument("--settings", type=int, default=300, help="Number of settings.")
     parser.add_argument("--quick", action="store_true", help="40 settings.")

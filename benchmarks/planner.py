@@ -1,20 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How far the planner's expected accuracy is from what is measured.
+"""Error of the planner's expected accuracy compared with measured accuracy.
 
-Parts, by ``--part``; "all" runs them all:
+``--part`` selects a part; "all" runs all of them:
 
-- real, with ``--data DIR`` or DPERM_DATA: the sets of benchmarks/convex.py. The planner is given n, d and the class
-  balance; then the accuracy without privacy as well. What is measured is PrivateLogisticRegression with its defaults;
-- tables: small tables of people that packages carry, from which the default of the planner was chosen
-  (benchmarks/planner_tables.py): how easy they are, and the same comparison;
-- sizes: made-up tables with fewer rows and a larger epsilon, against those that they stand for.
+- real, with ``--data DIR`` or DPERM_DATA: the data sets of benchmarks/convex.py. The planner receives n, d and the
+  class balance, and in a second run also the accuracy without privacy. PrivateLogisticRegression with its defaults is
+  measured;
+- tables: small tables about people included in packages, from which the default of the planner was chosen
+  (benchmarks/planner_tables.py): their difficulty, and the same comparison;
+- sizes: synthetic tables with fewer rows and a larger epsilon, compared with the tables that they represent.
 
-The planner's constants were fixed on the small tables. That its coefficients are larger where rows vary more was
-thought of after a first look at Adult, where coefficients of one size were off by -.03 at epsilon <= .1; it was kept
-because it is nearer on the small tables as well. So Adult is no independent test of the planner. No constant was fixed
-on KDD Cup 99, but its baseline of .997 was first refused, and the limits of what is accepted were widened for it. The
-baseline is the better of two regularisations on the test part.
+The planner's constants were fixed on the small tables. The rule that its coefficients are larger where rows vary more
+was found after a first look at Adult, where coefficients of equal size had an error of -.03 at epsilon <= .1. It was
+kept because it is also more accurate on the small tables. Adult is therefore not an independent test of the planner. No
+constant was fixed on KDD Cup 99, but its baseline of .997 was refused at first, and the accepted range was extended for
+it. The baseline is the better of two regularisations on the test data.
 """
 
 import argparse
@@ -49,7 +50,7 @@ PARTS = ("real", "tables", "sizes")
 
 @dataclass(frozen=True)
 class Compared:
-    """One setting: what was measured, and what was expected without and with a baseline."""
+    """One setting: the measured accuracy, and the expected accuracy without and with a baseline."""
 
     data: str
     guarantee: str
@@ -60,24 +61,24 @@ class Compared:
 
     @property
     def off(self) -> tuple[float, float]:
-        """Expected minus measured, both times."""
+        """Expected minus measured accuracy, without and with the baseline."""
         return self.expected - self.measured, self.with_baseline - self.measured
 
 
 def shape_of(split: Split) -> Shape:
-    """What the planner is told."""
+    """Input of the planner."""
     return Shape(split.n, split.X.shape[1], balance=float((split.y > 0).mean()))
 
 
 def goal_of(split: Split, guarantee: Guarantee, epsilon: float) -> ApproxDP | PureDP:
-    """The guarantee of benchmarks/convex.py."""
+    """Guarantee of benchmarks/convex.py."""
     if guarantee.pure:
         return PureDP(epsilon, guarantee.adjacency)
     return ApproxDP(epsilon, split.delta, guarantee.adjacency)
 
 
 def compared(split: Split, guarantee: Guarantee, epsilon: float, *, baseline: float, runs: int) -> Compared:
-    """One setting."""
+    """Compare one setting."""
     scores = repeated(split, ours(split, guarantee, epsilon), runs)
     goal, shape, trials = goal_of(split, guarantee, epsilon), shape_of(split), Trials(runs)
     blind = expected_accuracy(shape, goal, trials=trials).mean
@@ -87,7 +88,7 @@ def compared(split: Split, guarantee: Guarantee, epsilon: float, *, baseline: fl
 
 
 def settings(options: argparse.Namespace) -> Iterator[Callable[[], Compared]]:
-    """All of them."""
+    """All settings."""
     for name in options.sets:
         split = real(options.data, name)
         baseline = max(score.accuracy for score in without_privacy(split).values())
@@ -99,7 +100,7 @@ def settings(options: argparse.Namespace) -> Iterator[Callable[[], Compared]]:
 
 
 def print_compared(console: Console, found: list[Compared]) -> None:
-    """A table for each set and guarantee."""
+    """Print a table for each data set and guarantee."""
     for data, guarantee in dict.fromkeys((each.data, each.guarantee) for each in found):
         mine = [each for each in found if (each.data, each.guarantee) == (data, guarantee)]
         table = Table("epsilon", "measured", "expected from n, d, balance", "off", "with the baseline", "off")
@@ -115,7 +116,7 @@ def print_compared(console: Console, found: list[Compared]) -> None:
 
 
 def run_real(console: Console, options: argparse.Namespace) -> list[Compared]:
-    """The first part."""
+    """Run the first part."""
     if not options.data:
         console.print("No --data and no DPERM_DATA: the real data are left out.")
         return []
@@ -126,7 +127,7 @@ def run_real(console: Console, options: argparse.Namespace) -> list[Compared]:
 
 
 def parsed() -> argparse.Namespace:
-    """What was asked for."""
+    """Parse the command-line options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("DPERM_DATA"), help="directory of the real data")
     parser.add_argument("--sets", nargs="*", default=list(FILES), choices=list(FILES), help="which of the real data")
@@ -142,7 +143,7 @@ def parsed() -> argparse.Namespace:
 
 
 def run_part(part: str, console: Console, options: argparse.Namespace) -> list[object]:
-    """What was measured."""
+    """Run one part and return its results."""
     match part:
         case "real":
             return list(run_real(console, options))

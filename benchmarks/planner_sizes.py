@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Trials with fewer rows and a larger epsilon, against the trials that they stand for (`dperm.planner.trials`)."""
+"""Trials with fewer rows and a larger epsilon, compared with the trials they represent (`dperm.planner.trials`)."""
 
 import statistics
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ RUNS = 5
 
 @dataclass(frozen=True)
 class Size:
-    """A shape, the rows that stand for it, and what is tried."""
+    """A shape, the number of rows that represents it, and the goal."""
 
     n: int
     dim: int
@@ -30,7 +30,7 @@ class Size:
 
     @property
     def goal(self) -> Goal:
-        """Under replace_one."""
+        """Guarantee under replace_one."""
         if self.pure:
             return PureDP(self.epsilon, "replace_one")
         return ApproxDP(self.epsilon, 1e-7, "replace_one")
@@ -75,12 +75,12 @@ def tried(size: Size, n: int) -> float:
 
 
 def compared_sizes(sizes: tuple[Size, ...]) -> list[Compared]:
-    """All of them."""
+    """Compare all sizes."""
     return [Compared(size, tried(size, size.n), tried(size, size.fewer)) for size in sizes]
 
 
 def print_sizes(console: Console, found: list[Compared]) -> None:
-    """A line each."""
+    """Print one line per size."""
     table = Table("n", "d", "epsilon", "method", "rows tried", "with n rows", "with those", "difference")
     for each in found:
         size, apart = each.size, each.scaled - each.direct

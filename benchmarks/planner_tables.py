@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How easy the classes in tables of people are, how their rows spread, and what the planner expects of them.
+"""Difficulty of tables about people, spread of their rows, and the planner's expectation for them.
 
 The planner's default was chosen from these tables (benchmarks/planner_people.py): a third of the errors avoided, six
 tenths of a row's squared norm common to all rows, variances in proportion to 1/j.
@@ -54,7 +54,7 @@ class Compared:
 
 
 def plain(X: np.ndarray, y: np.ndarray) -> float:
-    """Accuracy of scikit-learn on held-out fifths, at the best of three strengths."""
+    """Accuracy of scikit-learn on held-out fifths, at the best of three regularisation strengths."""
     folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
     return max(
         statistics.fmean(LogisticRegression(C=C, max_iter=2000).fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds)
@@ -63,7 +63,7 @@ def plain(X: np.ndarray, y: np.ndarray) -> float:
 
 
 def private(X: np.ndarray, y: np.ndarray, epsilon: float, runs: int) -> float:
-    """Accuracy of our defaults on held-out fifths, drawn anew for each run."""
+    """Accuracy of dperm's defaults on held-out fifths, drawn again for each run."""
     scores = []
     for run in range(runs):
         order = np.random.default_rng(run).permutation(len(y))
@@ -74,7 +74,7 @@ def private(X: np.ndarray, y: np.ndarray, epsilon: float, runs: int) -> float:
 
 
 def off(X: np.ndarray, y: np.ndarray, baseline: float, runs: int) -> tuple[float, ...]:
-    """Expected minus measured."""
+    """Expected minus measured accuracy."""
     shape = Shape(4 * len(y) // 5, X.shape[1], balance=float(y.mean()), baseline=baseline)
     goals = [ApproxDP(epsilon, shape.n**-1.1, "replace_one") for epsilon in EPSILONS]
     return tuple(
@@ -94,12 +94,12 @@ def compared(name: str, X: np.ndarray, y: np.ndarray, runs: int) -> Compared:
 
 
 def compared_tables(runs: int) -> list[Compared]:
-    """All of them."""
+    """Compare all tables."""
     return [compared(name, *encoded(frame, *what), runs) for name, frame, what in frames()]
 
 
 def print_tables(console: Console, found: list[Compared]) -> None:
-    """The tables, and what the default follows from."""
+    """Print the tables and the quantities behind the planner's default."""
     columns = ("table", "n", "d", "majority", "no privacy", "removed", "mean", "directions", "as 1/j has")
     table = Table(*columns, *(f"off, {epsilon:g}" for epsilon in EPSILONS), title="Tables of people")
     for each in found:
@@ -119,6 +119,6 @@ def print_tables(console: Console, found: list[Compared]) -> None:
 
 
 def expected_directions(dim: int) -> float:
-    """Of the planner's rows."""
+    """Number of directions of the planner's rows."""
     shares = 1 / np.arange(1, dim + 1)
     return float(shares.sum() ** 2 / (shares @ shares))

@@ -40,7 +40,7 @@ def morlet(width: float, angle: float, *, slant: float) -> tuple[Tensor, Tensor]
 
 
 def wavelets(side: int, step: int, angles: int) -> tuple[Tensor, Tensor]:
-    """Convolution with psi(log2 step, l) for every l as two matrices: on so few pixels one product is fastest."""
+    """Convolution with psi(log2 step, l) for every l as two matrices; on so few pixels one product is fastest."""
     pixels = torch.eye(side**2, dtype=torch.float64).view(-1, 1, side, side)
     turns = [math.pi * turn / angles for turn in range(angles)]
     parts = zip(*(morlet(step, turn, slant=4 / max(angles, 4)) for turn in turns), strict=True)
@@ -96,6 +96,6 @@ class Scattering:
 
 
 def normalized(features: Tensor) -> Tensor:
-    """Every channel of every image with mean 0 and variance 1: within one image alone, so that it costs no privacy."""
+    """Every channel of every image scaled to mean 0 and variance 1 within that image, so it costs no privacy."""
     spread, mean = torch.std_mean(features.flatten(2), dim=2, keepdim=True, correction=0)
     return ((features.flatten(2) - mean) / (spread + TINY)).flatten(1)

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of attaching a training, in units of one of its ordinary (not private) steps.
+"""Cost of attaching a training run, in units of one ordinary (non-private) step.
 
     python benchmarks/torch_attach.py [model ...]
 
 Ordinary step: forward pass, backward pass and a step of plain SGD on a batch of the expected sample size. Attach and
-steps are timed in one process, on one thread, in CPU seconds, after a training of another model has imported and
-compiled whatever is needed once. The column "plan" is the accounting of the plan, which depends on no model and is done
-once for a plan. The first attach of a model meets cold memory and kernels; the second one does not. The column
-"rehearsal" is the rehearsal before the charge, the last one a private step of grade "fast".
+steps are timed in one process, on one thread, in CPU seconds, after a training run of another model has imported and
+compiled all code. The column "plan" is the accounting of the plan, which is done once per plan and does not depend on
+the model. The first attach of a model has cold memory and kernels; the second one does not. The column "rehearsal" is
+the rehearsal before the charge, and the last column a private step of grade "fast".
 """
 
 import sys
@@ -35,7 +35,7 @@ class Transformer(nn.Module):
         self.layers, self.head = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False), nn.Linear(width, 2)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits of the first place."""
+        """Logits of the first position."""
         places = torch.arange(x.shape[1], device=x.device).expand(len(x), x.shape[1])
         return self.head(self.layers(self.tokens(x) + self.places(places))[:, 0])
 
@@ -72,7 +72,7 @@ MODELS: dict[str, Callable[[], tuple[nn.Module, Tensor, int]]] = {
 
 
 def ordinary_step(model: nn.Module, inputs: Tensor, labels: Tensor) -> float:
-    """CPU seconds of an ordinary step, the least of three."""
+    """CPU seconds of an ordinary step, the minimum of three."""
     optimizer, found = torch.optim.SGD(model.parameters(), lr=1e-3), []
     for _ in range(3):
         begin = time.process_time()
@@ -84,7 +84,7 @@ def ordinary_step(model: nn.Module, inputs: Tensor, labels: Tensor) -> float:
 
 
 def warm_up() -> None:
-    """Import and compile everything."""
+    """Import and compile all code."""
     model, plan = nn.Linear(3, 2), DPSGD(clip_norm=1.0, batch_size=8, steps=1, grade="fast").plan(16, 2.0, 1e-5)
     data = (torch.randn(16, 3), torch.zeros(16, dtype=torch.long))
     with plan.attach(model, torch.optim.SGD(model.parameters(), lr=1e-3), data, progress=False) as private:

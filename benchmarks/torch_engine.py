@@ -1,23 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Private training of PyTorch models against ordinary training and Opacus: time and memory of a step.
+"""Private training of PyTorch models compared with ordinary training and Opacus: time and memory of a step.
 
-Methods take turns in one process, on one thread, one step each (``--turn``), in an order that is drawn anew in every
-round; what is compared is CPU time, as the median over rounds of the ratio to ordinary training in the same round.
-First our methods and ordinary training take turns, then Opacus' modes with them: their code and memory are large, and
-what comes after them finds cold caches. A step is forward pass, losses, gradients, noise and ``optimizer.step()``
-(SGD), for ordinary training and Opacus also ``zero_grad()``. Ours is the whole of ``private.step`` of `plan.attach`, at
-sampling rate 1, so that every batch has the rows that the others have; plain SGD, as here, it steps without
-``Optimizer.step`` (``--momentum 0.9`` shows the other case). Every method picks the rows of its batch from the data
-anew, which is not timed. Peak memory is that of one step, after three others, above what the process held before it,
-in a process of its own (Linux with glibc).
+Methods take turns in one process, on one thread, one step each (``--turn``), in a new random order in every round. The
+compared quantity is CPU time, as the median over rounds of the ratio to ordinary training in the same round. First
+dperm's methods and ordinary training take turns, then Opacus' modes join them, because their code and memory are large
+and leave cold caches. A step is forward pass, losses, gradients, noise and ``optimizer.step()`` (SGD); for ordinary
+training and Opacus also ``zero_grad()``. For dperm it is the whole of ``private.step`` of `plan.attach` at sampling
+rate 1, so that every batch has the same rows as for the other methods. dperm runs plain SGD without ``Optimizer.step``
+(``--momentum 0.9`` shows the other case). Every method selects the rows of its batch again, which is not timed. Peak
+memory is that of one step after three others, above the memory held before it, in a separate process (Linux with
+glibc).
 
-Logistic regression is Linear(100, 2): two classes, the smallest step there is. It is all overhead, and its ratio
-depends on the caches: after Opacus' modes ours finds them cold, ordinary training does not, and other loads on the
-machine count twice. Five runs in turns of one step gave 2.2 to 2.6 times the speed of Opacus' best mode, turns of five
-steps 2.6; with long turns ordinary training, which runs through less code, gains more. Compiling
-is not part of a compiled step. Opacus' modes run if it is installed (``pip install opacus==1.6.0``); where one of them
-fails, the table says so. Its noise is that of torch's generator, which can be predicted; ours is drawn from AES.
+Logistic regression is Linear(100, 2): two classes, the smallest possible step. It consists of overhead, and its ratio
+depends on the caches: after Opacus' modes, dperm has cold caches and ordinary training does not, and other load on the
+machine has a double effect. Five runs with turns of one step gave 2.2 to 2.6 times the speed of Opacus' best mode,
+turns of five steps 2.6; with long turns, ordinary training, which runs less code, gains more. Compilation is not
+part of a compiled step. Opacus' modes run if it is installed (``pip install opacus==1.6.0``); if one of them fails, the
+table says so. Its noise comes from torch's generator, which is predictable; dperm's is drawn from AES.
 Run: ``python benchmarks/torch_engine.py [--seconds 30] [--only CNN,LSTM]``.
 """
 
@@ -70,7 +70,7 @@ def sgd(model: nn.Module) -> torch.optim.Optimizer:
 
 
 def picked(data: tuple[Tensor, Tensor]) -> list[Tensor]:
-    """All rows of the data, picked by position as a sampler does it."""
+    """All rows of the data, selected by position as a sampler does."""
     rows = torch.arange(len(data[0]))
     return [values[rows] for values in data]
 
@@ -92,7 +92,7 @@ def ordinary(case: Case, stack: contextlib.ExitStack) -> Step:
 
 
 def private(case: Case, stack: contextlib.ExitStack, grade: str) -> Step:
-    """Training with dperm: of a grade, or compiled (which is fast)."""
+    """Training with dperm: with a grade, or compiled (which is fast)."""
     model, data = case.make(), case.data()
     rows = len(data[0])
     method = DPSGD(
@@ -120,7 +120,7 @@ def private(case: Case, stack: contextlib.ExitStack, grade: str) -> Step:
 
 
 def peer(case: Case, stack: contextlib.ExitStack, mode: str) -> Step:
-    """Training with Opacus, its loader left aside: every batch is the same."""
+    """Training with Opacus without its loader: every batch is the same."""
     model, data = (case.peer or case.make)(), case.data()
     optimizer, loss = sgd(model), nn.CrossEntropyLoss()
     loader = DataLoader(TensorDataset(*data), batch_size=len(data[0]))
@@ -148,7 +148,7 @@ def peer(case: Case, stack: contextlib.ExitStack, mode: str) -> Step:
 
 
 def methods(case: Case, stack: contextlib.ExitStack) -> Iterator[tuple[str, Step | str]]:
-    """Name and step of every method, after three steps; in place of a step, the error of a method that fails."""
+    """Name and step of every method, after three steps; the error instead of a step if a method fails."""
     makers = {PLAIN: ordinary}
     ours = [name for name in (FAST, COMPILED, EXACT) if name != COMPILED or case.name not in NOT_COMPILED]
     makers |= {name: _with(private, name.split()[1]) for name in ours}
@@ -173,7 +173,7 @@ def _with(make: Callable[[Case, contextlib.ExitStack, str], Step], argument: str
 
 
 def times(steps: dict[str, Step], seconds: float, turn: int) -> dict[str, list[float]]:
-    """CPU seconds of a step of each method, in every round: its mean over the steps of a turn."""
+    """CPU seconds per step of each method in every round: the mean over the steps of a turn."""
     found: dict[str, list[float]] = {name: [] for name in steps}
     rounds = round(seconds / sum(turn * min(step() for _ in range(3)) for step in steps.values()))
     for _ in track(range(min(max(rounds, 12), 3000)), description="measuring", console=Console(stderr=True)):
@@ -183,7 +183,7 @@ def times(steps: dict[str, Step], seconds: float, turn: int) -> dict[str, list[f
 
 
 def print_times(console: Console, case: Case, seconds: float, turn: int) -> None:
-    """One model: milliseconds and ratios of all methods."""
+    """Print milliseconds and ratios of all methods for one model."""
     with contextlib.ExitStack() as stack:
         all_methods = dict(methods(case, stack))
         own = {name: step for name, step in all_methods.items() if not name.startswith("Opacus")}
@@ -206,7 +206,7 @@ def print_times(console: Console, case: Case, seconds: float, turn: int) -> None
 def print_table(
     console: Console, title: str, all_methods: dict[str, Step | str], found: dict[str, list[float]]
 ) -> None:
-    """Milliseconds, and ratios to ordinary training in the same round."""
+    """Print milliseconds, and ratios to ordinary training in the same round."""
     table = Table("method", "ms", "ratio to ordinary", "quartiles", title=title, width=90)
     ratios = {name: [own / plain for own, plain in zip(found[name], found[PLAIN], strict=True)] for name in found}
     for name, step in all_methods.items():
@@ -225,7 +225,7 @@ def _title(case: Case) -> str:
 
 
 def peak_memory(case: Case, method: str) -> float:
-    """Megabytes that a step needs beyond what was held before it; to be called in a process of its own."""
+    """Megabytes of a step beyond the memory held before it; call it in a separate process."""
     with contextlib.ExitStack() as stack:
         step = ordinary(case, stack) if method == PLAIN else private(case, stack, method.split()[1])
         for _ in range(3):
@@ -245,7 +245,7 @@ def _status(key: str) -> int:
 
 
 def print_memory(console: Console, cases: list[Case]) -> None:
-    """Peak memory of a step, each in a process of its own."""
+    """Print the peak memory of a step, each in a separate process."""
     table = Table("model", *(f"{name}, MB" for name in (PLAIN, FAST, EXACT)), "fast / ordinary (bar 2)", width=90)
     for case in cases:
         found = []
@@ -257,7 +257,7 @@ def print_memory(console: Console, cases: list[Case]) -> None:
 
 
 def main() -> None:
-    """Run everything and print the tables."""
+    """Run all measurements and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--seconds", type=float, default=30.0, help="for each model, for all methods together")
     parser.add_argument("--turn", type=int, default=1, help="steps of a method before it is another's turn")

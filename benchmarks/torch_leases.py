@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cost of leasing draws from a ledger, per training step.
 
-A training that has written a checkpoint leases its draws of noise from the ledger and checks now and then that no other
-run took over (`dperm.torch.lease`). The share is the time spent in that code over the time of all steps: by the
-processor of this process, and by the clock, which includes waiting for the disk or the server, and on a busy machine
-for everybody else. Target: at most 1 % of the processor's time for trainings of more than a few seconds. Run:
+A training run that has written a checkpoint leases its draws of noise from the ledger and regularly checks that no
+other run took over (`dperm.torch.lease`). The share is the time spent in that code divided by the time of all steps, in
+CPU time of this process and in wall-clock time, which includes waiting for the disk or the server and other load on the
+machine. Target: at most 1 % of the CPU time for training runs of more than a few seconds. Run:
 ``python benchmarks/torch_leases.py``.
 """
 
@@ -39,7 +39,7 @@ ROWS = 10_000
 
 @dataclass
 class Spent:
-    """Seconds by the clock and by the processor, and how often."""
+    """Wall-clock and CPU seconds, and the number of calls."""
 
     clock: float = 0.0
     processor: float = 0.0
@@ -57,14 +57,14 @@ class Spent:
 
 @dataclass
 class Watch:
-    """Time in leases and in checks."""
+    """Time spent in leases and in checks."""
 
     leases: Spent = field(default_factory=Spent)
     checks: Spent = field(default_factory=Spent)
 
     @contextmanager
     def placed(self) -> Iterator[None]:
-        """In the place of the functions of `DrawLease`, which are called all the same."""
+        """Wrap the functions of `DrawLease` with timers."""
         names = {"_extend": self.leases, "check": self.checks}
         real = {name: getattr(DrawLease, name) for name in names}
         for name, spent in names.items():
@@ -82,7 +82,7 @@ class Watch:
 
 
 def trained(location: str | None, shape: str, steps: int, folder: Path) -> tuple[Spent, Watch, int]:
-    """The time of all steps after the first checkpoint, the part of it for leases, and the number of lines."""
+    """Time of all steps after the first checkpoint, the part for leases, and the number of entries."""
     width, hidden, batch, times = SHAPES[shape]
     X, y = torch.randn(ROWS, width), torch.randint(10, (ROWS,))
     model = nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, 10))
@@ -104,7 +104,7 @@ def trained(location: str | None, shape: str, steps: int, folder: Path) -> tuple
 
 @contextmanager
 def server() -> Iterator[str | None]:
-    """The URL of an empty database, if the tests can start a server."""
+    """URL of an empty database, if the tests can start a server."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
     try:
         import postgres

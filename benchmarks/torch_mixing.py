@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How often the rehearsal of a loop refuses loops that mix records, and loops that do not.
+"""Detection rate of the rehearsal for loops that mix records, and false refusals of loops that do not.
 
     python benchmarks/torch_mixing.py [trials]
 
-The first table has the share of refused trainings for each kind of mixing and each batch size: every training has new
-data, a new model and other secret rows. The second has refusals of correct models, where 0 is right. The third has the
-CPU time that later rehearsals add to a training.
+The first table has the fraction of refused training runs for each kind of mixing and each batch size: every training
+run has new data, a new model and other secret rows. The second has refusals of correct models, where 0 is correct. The
+third has the CPU time that later rehearsals add to a training run.
 """
 
 import sys
@@ -25,7 +25,7 @@ Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
 
 
 def each(output: Tensor, y: Tensor) -> Tensor:
-    """One loss for each row."""
+    """One loss per row."""
     return cross_entropy(output, y, reduction="none")
 
 
@@ -46,7 +46,7 @@ def weighted_classes(m: nn.Module, x: Tensor, y: Tensor) -> Tensor:
 
 
 def mixup(probability: float) -> Loss:
-    """Add another row to each row, in a random share of the batches."""
+    """Add another row to each row, in a random fraction of the batches."""
 
     def loss(m: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         if torch.rand(()) < probability:
@@ -77,7 +77,7 @@ MIXING: dict[str, Loss] = {
 
 
 class Attention(nn.Module):
-    """Attention with linear layers of their own for queries, keys and values."""
+    """Attention with separate linear layers for queries, keys and values."""
 
     def __init__(self, first: nn.Module, width: int = 16, dropout: float = 0.0) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class Recurrent(nn.Module):
 
 
 class Tied(nn.Module):
-    """The embedding is the last layer as well."""
+    """The last layer shares the weights of the embedding."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ def images(groups: bool) -> nn.Module:
 
 
 def perceptron(depth: int, dropout: float) -> nn.Module:
-    """Layers of ReLU."""
+    """Perceptron with ReLU."""
     layers = [part for _ in range(depth) for part in (nn.Linear(6, 6), nn.ReLU(), nn.Dropout(dropout))]
     return nn.Sequential(*layers, nn.Linear(6, 2))
 
@@ -161,7 +161,7 @@ CORRECT: dict[str, tuple[Callable[[], nn.Module], Callable[[int], Tensor]]] = {
 
 
 def is_refused(loss: Loss, model: nn.Module, inputs: Tensor, *, steps: int = 1) -> bool:
-    """Whether a training on samples of the whole data set is refused."""
+    """Whether a training run on samples of the whole data set is refused."""
     rows = len(inputs)
     plan = DPSGD(1.0, rate=1.0, steps=steps, grade="fast", physical_batch_size=rows).plan(rows, 5.0, 1e-5)
     data = (inputs, torch.randint(0, 2, (rows,)))
@@ -175,7 +175,7 @@ def is_refused(loss: Loss, model: nn.Module, inputs: Tensor, *, steps: int = 1) 
 
 
 def detections(trials: int) -> None:
-    """Print the share of refused trainings with mixing."""
+    """Print the fraction of refused training runs with mixing."""
     print(f"{'kind of mixing':28}" + "".join(f"{size:>8}" for size in SIZES))
     for name, loss in MIXING.items():
         shares = []
@@ -201,7 +201,7 @@ def false_refusals(trials: int) -> None:
 
 
 def costs(steps: int = 1000) -> None:
-    """Print the share of later rehearsals in the CPU time of trainings, by their own clock."""
+    """Print the share of later rehearsals in the CPU time of training runs."""
     for name, hidden, dropout in (("linear", 0, 0.0), ("perceptron", 256, 0.0), ("perceptron with dropout", 256, 0.1)):
         model = (
             nn.Linear(50, 2)

@@ -4,15 +4,16 @@
 
     python benchmarks/torch_mnist.py --data DIR
 
-The features of an image (benchmarks/scattering.py) depend on that image and on public constants alone: they cost no
-privacy. delta = 1e-5, add_remove, the declared n is the number of training images to one digit, Poisson samples,
-unpredictable noise: nothing is seeded, and no run is left out. One recipe serves every epsilon; the learning rate
-follows from the plan. The constants of the recipe (angles, rate, epochs, clip norm, momentum, drift) were chosen after
-looking at the test part of MNIST, and nothing was charged for it: this is no independent test, and on private data such
-a choice has to be paid for. Every repeated run has a guarantee of its own: a benchmark is no release.
+The features of an image (benchmarks/scattering.py) depend only on that image and on public constants, so they cost no
+privacy. delta = 1e-5, add_remove, the declared n is the number of training images rounded to one digit, Poisson
+samples, unpredictable noise: nothing is seeded, and no run is omitted. The same recipe is used for every epsilon; the
+learning rate follows from the plan. The constants of the recipe (angles, rate, epochs, clipping norm, momentum, drift)
+were chosen after looking at the test part of MNIST without accounting for it. This is therefore not an independent
+test, and on private data such a choice would have a privacy cost. Every repeated run has its own guarantee; a benchmark
+is not a release.
 
-Without ``--data`` or DPERM_DATA, scikit-learn's digits (1,438 images for training, enlarged) stand in: they show that
-the script runs, not what the recipe is worth.
+Without ``--data`` or DPERM_DATA, scikit-learn's digits (1,438 training images, enlarged) replace MNIST. They show that
+the script runs, not the quality of the recipe.
 """
 
 import argparse
@@ -49,7 +50,7 @@ Part = tuple[Tensor, Tensor]
 
 
 def images(options: argparse.Namespace) -> tuple[str, Part, Part]:
-    """A name, and pixels and classes for training and for testing."""
+    """Name of the data set, and pixels and classes for training and testing."""
     data = mnist(options.data) if options.data else digits()
 
     def part(pixels: object, classes: object) -> Part:
@@ -64,17 +65,17 @@ def images(options: argparse.Namespace) -> tuple[str, Part, Part]:
 
 
 def learning_rate(plan: DPSGDPlan) -> float:
-    """The rate at which the noise of all steps alone would move a parameter by about DRIFT, from public numbers.
+    """Learning rate at which the noise of all steps alone would move a parameter by about DRIFT, from public numbers.
 
-    A step adds noise of deviation C sigma / B to the mean gradient; momentum m makes it count 1 / (1 - m) times; T
-    steps add up as a random walk. At a smaller epsilon the noise is larger, and the rate smaller.
+    A step adds noise of standard deviation C sigma / B to the mean gradient; momentum m multiplies it by 1 / (1 - m); T
+    steps add up as a random walk. At a smaller epsilon the noise is larger and the rate smaller.
     """
     step = CLIP_NORM * plan.noise.scale / plan.expected_batch_size
     return DRIFT * (1 - MOMENTUM) / (step * plan.steps**0.5)
 
 
 def trained(plan: DPSGDPlan, train: Part) -> tuple[nn.Linear, str]:
-    """A private linear layer from zero, and its guarantee."""
+    """A private linear layer, initialized with zeros, and its guarantee."""
     model = nn.Linear(train[0].shape[1], len(CLASSES))
     for parameter in model.parameters():
         nn.init.zeros_(parameter)
@@ -86,13 +87,13 @@ def trained(plan: DPSGDPlan, train: Part) -> tuple[nn.Linear, str]:
 
 
 def accuracy(model: nn.Linear, test: Part) -> float:
-    """On the test part."""
+    """Test accuracy."""
     with torch.no_grad():
         return float((model(test[0]).argmax(1) == test[1]).double().mean())
 
 
 def outcome(epsilon: float, train: Part, test: Part, *, options: argparse.Namespace, console: Console) -> Outcome:
-    """Some runs with one plan, printed as they come."""
+    """Several runs with one plan, printed one by one."""
     method = DPSGD(CLIP_NORM, rate=RATE, epochs=EPOCHS, grade=options.grade)
     plan, tries, guarantee = method.plan(n=rough(len(train[1])), epsilon=epsilon, delta=DELTA), [], ""
     console.print(f"[bold]epsilon {epsilon:g}[/bold]: {plan}")
@@ -107,7 +108,7 @@ def outcome(epsilon: float, train: Part, test: Part, *, options: argparse.Namesp
 
 
 def parsed() -> argparse.Namespace:
-    """What was asked for."""
+    """Parse the command-line options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("DPERM_DATA"), help="directory of mnist.npz")
     parser.add_argument("--epsilons", type=float, nargs="+", default=list(EPSILONS))
@@ -120,7 +121,7 @@ def parsed() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Transform, train, print, draw."""
+    """Compute features, train, print and plot."""
     options, console, start = parsed(), Console(highlight=False), time.monotonic()
     torch.set_num_threads(1)
     name, train, test = images(options)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Accuracy against epsilon as a table, in characters and as a picture: for benchmarks/torch_mnist.py."""
+"""Accuracy against epsilon as a table, as text and as a plot, for benchmarks/torch_mnist.py."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ PUBLISHED = {
 
 
 def print_outcomes(console: Console, outcomes: Sequence[Outcome], *, bars: dict[float, float]) -> bool:
-    """A table, and a plot in words; whether the bars are met."""
+    """Print a table and a text plot; return whether the targets are met."""
     table = Table("epsilon", "accuracy", "CPU seconds of a run", "bar", title="On the test part")
     met = True
     for each in outcomes:
@@ -40,7 +40,7 @@ def print_outcomes(console: Console, outcomes: Sequence[Outcome], *, bars: dict[
 
 
 def draw(path: Path, outcomes: Sequence[Outcome], *, title: str, published: bool) -> None:
-    """Accuracy against epsilon in a file."""
+    """Write a plot of accuracy against epsilon."""
     figure, axes = pyplot.subplots(figsize=(7, 4.5), layout="constrained")
     epsilons = [each.epsilon for each in outcomes]
     deviations = [each.error * len(each.tries) ** 0.5 for each in outcomes]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The models that benchmarks/torch_engine.py times, each with a batch of random data."""
+"""Models that benchmarks/torch_engine.py times, each with a batch of random data."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ WIDE, TOKENS, VOCABULARY = 128, 64, 5000
 
 @dataclass(frozen=True)
 class Case:
-    """A model, its batch, the bars of the project, and how Opacus spells the model where it needs another one."""
+    """A model, its batch, the targets of the project, and Opacus' variant of the model if it needs one."""
 
     name: str
     make: Callable[[], nn.Module]
@@ -25,7 +25,7 @@ class Case:
 
 
 class Encoder(nn.Module):
-    """Tokens and places embedded, two layers of a transformer encoder, the mean over tokens, two classes."""
+    """Embedded tokens and positions, two transformer encoder layers, mean over tokens, two classes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Encoder(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """An LSTM over a sequence of vectors; its last output is classified."""
+    """An LSTM over a sequence of vectors, with a classifier on its last output."""
 
     def __init__(self, make: Callable[..., nn.Module] = nn.LSTM) -> None:
         super().__init__()
@@ -72,14 +72,14 @@ def small_cnn() -> nn.Module:
 
 
 def peer_recurrent() -> nn.Module:
-    """The same with Opacus' own LSTM, which its rules need."""
+    """The same model with Opacus' own LSTM, which its gradient rules require."""
     from opacus.layers import DPLSTM
 
     return Recurrent(DPLSTM)
 
 
 def peer_encoder() -> nn.Module:
-    """The same with Opacus' own attention, which its rules need."""
+    """The same model with Opacus' own attention, which its gradient rules require."""
     from opacus.validators import ModuleValidator
 
     return ModuleValidator.fix(Encoder())

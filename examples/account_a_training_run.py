@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Account for a training run, explain what the result means, and find the noise for a target.
+"""Compute the privacy loss of a training run, explain it in words, and calibrate the noise to a target.
 
-A model is trained for 1,000 steps of DP-SGD on Poisson samples of 1 % of the records; 50 noisy counts were published
-on the way. No data is needed: an event is made of public constants.
+A model is trained for 1,000 steps of DP-SGD on Poisson samples of 1 % of the records, and 50 noisy counts are
+published during training. No data are needed: an event consists of public constants.
 """
 
 from dperm import Gaussian, Laplace, Poisson, account, calibrate, explain
@@ -14,7 +14,7 @@ RATE = 0.01
 
 
 def main() -> None:
-    """Print the account."""
+    """Print the privacy loss, its explanation and the calibrated noise."""
     step = Poisson(Gaussian(noise_multiplier=1.0), rate=RATE)
     training = step * STEPS + Laplace(noise_multiplier=10.0) * 50
     profile = account(training, adjacency="add_remove")
@@ -23,7 +23,7 @@ def main() -> None:
     print(f"  epsilon at delta = {DELTA:g} lies between {lower:.10f} and {upper:.10f}")
     print(f"  delta at epsilon = 1 is at most {profile.delta(epsilon=1.0):.6g}")
     print()
-    print("What that means for an attacker:")
+    print("Meaning for an attacker:")
     for sentence in explain(profile).sentences:
         print(f"  {sentence}")
     print()

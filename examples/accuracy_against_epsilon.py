@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What privacy costs: accuracy against epsilon for every method, on real data, as a table and a plot.
+"""Cost of privacy on real data: accuracy against epsilon for every method, as a table and a plot.
 
-By default the data are the RAND Health Insurance Experiment, which statsmodels carries: does a person see a doctor more
-than once in a year? With ``--adult PATH``, a file with arrays X (rows of norm 1), y in {-1, 1} and is_test, such as the
-census data Adult. Each of the repeated fits has a guarantee of its own, and together they spend far more: this is an
-illustration, not a way to choose epsilon or a method on private data.
+The default data set is the RAND Health Insurance Experiment, included in statsmodels: does a person see a doctor more
+than once in a year? ``--adult PATH`` reads a file with arrays X (rows of norm 1), y in {-1, 1} and is_test, such as the
+census data Adult. Each repeated fit has its own guarantee, and together they cost far more. This is an illustration,
+not a method for choosing epsilon or a method on private data.
 """
 
 import argparse
@@ -39,7 +39,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "objective perturbation, pure (delta = 0)": {"method": "objective", "delta": 0.0},
     "output perturbation, pure (delta = 0)": {"method": "output", "delta": 0.0},
 }
-# Written down from the description of the experiment before any row was read; answers beyond are cut to them.
+# Taken from the description of the experiment, not from the data; answers outside the bounds are clipped.
 BOUNDS = {
     "lncoins": (0.0, float(np.log(101))),  # ln(coinsurance + 1), coinsurance in per cent
     "idp": (0.0, 1.0),  # individual deductible plan
@@ -55,7 +55,7 @@ BOUNDS = {
 
 @dataclass(frozen=True)
 class Problem:
-    """Data for training and testing, and what is public about them."""
+    """Training and test data, and their public information."""
 
     title: str
     X: Any
@@ -71,13 +71,13 @@ class Problem:
 
     @property
     def without_privacy(self) -> float:
-        """Accuracy of scikit-learn, which looks at the data as it likes."""
+        """Accuracy of scikit-learn's logistic regression on standardized data, without privacy."""
         model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
         return float(model.fit(self.X, self.y).score(self.X_test, self.y_test))
 
 
 def doctor_visits() -> Problem:
-    """The experiment: a record is one year of one person, so that is what the guarantee protects."""
+    """RAND experiment; the guarantee protects one record, which is one year of one person."""
     table = randhie.load_pandas().data
     often, test = (table["mdvis"] > 1).astype(int), np.arange(len(table)) % 4 == 3
     X = table[list(BOUNDS)]
@@ -86,7 +86,7 @@ def doctor_visits() -> Problem:
 
 
 def census(path: Path) -> Problem:
-    """Adult, or any file of the same form."""
+    """Adult, or any file in the same format."""
     with np.load(path) as stored:
         X, y, test = stored["X"].astype(float), stored["y"], stored["is_test"].astype(bool)
     public = {"feature_norm": 1.0, "classes": (-1, 1)}
@@ -94,7 +94,7 @@ def census(path: Path) -> Problem:
 
 
 def accuracies(problem: Problem, fits: int) -> dict[tuple[str, float], np.ndarray]:
-    """Accuracy of each fit; delta is below one over the number of records."""
+    """Accuracy of each fit; delta is smaller than 1/n."""
     delta, found = len(problem.y) ** -1.1, {}
     settings = [(name, epsilon) for name in METHODS for epsilon in EPSILONS]
     for name, epsilon in track(settings, description="fitting", console=Console(stderr=True), transient=True):
@@ -106,7 +106,7 @@ def accuracies(problem: Problem, fits: int) -> dict[tuple[str, float], np.ndarra
 
 
 def print_table(problem: Problem, found: dict[tuple[str, float], np.ndarray]) -> None:
-    """Mean accuracies."""
+    """Print the mean accuracies."""
     table = Table("epsilon", *(f"{epsilon:g}" for epsilon in EPSILONS), title=problem.title)
     for name in METHODS:
         table.add_row(name, *(f"{found[name, epsilon].mean():.3f}" for epsilon in EPSILONS))
@@ -115,16 +115,16 @@ def print_table(problem: Problem, found: dict[tuple[str, float], np.ndarray]) ->
 
 
 def draw(problem: Problem, found: dict[tuple[str, float], np.ndarray]) -> None:
-    """Means with the standard deviation of single fits."""
+    """Plot means with the standard deviation of single fits."""
     figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
     for place, name in enumerate(METHODS):
         spread = np.array([found[name, epsilon] for epsilon in EPSILONS])
-        where = np.array(EPSILONS) * 1.08 ** (place - len(METHODS) // 2)  # so that bars do not hide each other
+        where = np.array(EPSILONS) * 1.08 ** (place - len(METHODS) // 2)  # shifts the error bars apart
         style = {"fmt": "o--" if "pure" in name else "o-", "capsize": 2, "markersize": 4, "elinewidth": 1}
         axes.errorbar(where, spread.mean(1), spread.std(1), label=name, **style)
     axes.axhline(problem.without_privacy, color="black", linewidth=1, label="without privacy (scikit-learn)")
-    axes.axhline(problem.majority, color="grey", linewidth=1, linestyle=":", label="the more frequent class")
-    axes.set(xscale="log", xlabel="epsilon (smaller is more private)", ylabel="accuracy on the test part")
+    axes.axhline(problem.majority, color="grey", linewidth=1, linestyle=":", label="majority class")
+    axes.set(xscale="log", xlabel="epsilon (smaller is more private)", ylabel="test accuracy")
     axes.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
     axes.minorticks_off()
     axes.set_title(f"{problem.title}\n{len(problem.y):,} records, replace-one, bars: one standard deviation of a fit")
@@ -134,17 +134,17 @@ def draw(problem: Problem, found: dict[tuple[str, float], np.ndarray]) -> None:
 
 
 def main() -> None:
-    """Fit, print, draw."""
+    """Fit all models, print the table and write the plot."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--adult", type=Path, help="a file of arrays X, y and is_test")
-    parser.add_argument("--fits", type=int, default=6, help="fits of each method at each epsilon")
+    parser.add_argument("--adult", type=Path, help="file with arrays X, y and is_test")
+    parser.add_argument("--fits", type=int, default=6, help="number of fits per method and epsilon")
     options = parser.parse_args()
-    warnings.simplefilter("ignore", DpermWarning)  # that noise outweighs the data at small epsilon is what is shown
+    warnings.simplefilter("ignore", DpermWarning)  # the example shows cases where noise outweighs the data
     problem = census(options.adult) if options.adult else doctor_visits()
     found = accuracies(problem, options.fits)
     print_table(problem, found)
     draw(problem, found)
-    print(f"Plot: {PICTURE}. Every fit has a guarantee of its own; together they would spend the sum.")
+    print(f"Plot: {PICTURE}. Every fit has its own guarantee; all fits together would cost the sum.")
 
 
 if __name__ == "__main__":

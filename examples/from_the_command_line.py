@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""From a table to a released model with its privacy statement, as one types it: ledger, fit, audit, report, verify.
+"""From a table to a released model with its privacy statement on the command line: ledger, fit, audit, report, verify.
 
-The data are the RAND Health Insurance Experiment, which statsmodels carries: does a person see a doctor more than once
-in a year? Everything is written to build/demo. The three models are charged to one account: what is promised about all
-of them together is its limit. Accuracy is measured on records that are not in the training table. A person has up to
-five records, one for each year: what that means for a person is said in the statement. The last model is pure, delta 0,
-and is attacked: what the attacks have found is in its statement, too.
+The data are the RAND Health Insurance Experiment, included in statsmodels: does a person see a doctor more than once
+in a year? All files are written to build/demo. Three models are charged to one account, whose limit is their joint
+guarantee. Accuracy is measured on records outside the training table. A person has up to five records, one per year;
+the statement explains the consequence. The last model has a pure guarantee (delta 0) and is audited; the statement
+includes the findings.
 """
 
 import csv
@@ -28,19 +28,19 @@ EPSILONS = (0.05, 0.3, 1.0)
 LIMIT, DELTA = 1.5, 1.2e-5
 FEATURES = ("lncoins", "idp", "lpi", "fmde", "physlm", "disea", "hlthg", "hlthf", "hlthp")
 FIELDS = """\
-curator = "A team that tries dperm"
-intended_use = "To show what a private model costs in accuracy"
+curator = "A team that evaluates dperm"
+intended_use = "To show the accuracy of a private model"
 product = "Logistic regression: will a person see a doctor more than once in a year?"
 publication_date = "not published"
 contribution_bound = "One record is one year of one person, and a person has up to 5 years, so up to 5 records. A \
 year is protected with the epsilon above. A whole person is protected as a group: with up to 5 times this epsilon."
-tuning = "three fits, all charged to the account; the last was taken because its epsilon is the largest, not by scores"
-reasons = "epsilon 1: the largest of the three that were fitted; the account's limit covers them all"
+tuning = "three fits, all charged to the account; the last was selected for its largest epsilon, not by scores"
+reasons = "epsilon 1: the largest of the three fits; the limit of the account covers all of them"
 
 [utility]
 measure = "accuracy"
-on = "{records} records, every fourth, which no model has seen, but perhaps other years of the same people; the data \
-are public, so that nothing had to be charged for it; intervals: Wilson, 95 %, as if records were independent"
+on = "{records} records, every fourth, not used for training, possibly other years of the same people; the data \
+are public, so the measurement was not charged; intervals: Wilson, 95 %, as if records were independent"
 points = [
 {points}
 ]
@@ -50,14 +50,14 @@ by_guessing = {by_guessing:.4f}
 
 
 def dperm(*arguments: object) -> None:
-    """Show a command as it would be typed, and run it."""
+    """Print a command and run it."""
     words = [str(argument) for argument in arguments]
     Console(highlight=False).print(f"\n[bold]$ dperm {shlex.join(words)}[/bold]", soft_wrap=True)
     subprocess.run([sys.executable, "-m", "dperm", *words], check=True)
 
 
 def write_tables() -> tuple[Path, Path]:
-    """One table to learn from, and one of every fourth record to predict."""
+    """Write a training table, and a test table with every fourth record."""
     from statsmodels.datasets import randhie
 
     data = randhie.load_pandas().data
@@ -80,12 +80,12 @@ def column(path: Path, name: str) -> list[str]:
 
 
 def accuracy(predicted: list[str], truth: list[str]) -> float:
-    """The share of records that are predicted right."""
+    """Fraction of correct predictions."""
     return sum(one == other for one, other in zip(predicted, truth, strict=True)) / len(truth)
 
 
 def interval(share: float, count: int) -> tuple[float, float]:
-    """Wilson's 95 % confidence interval of a share among so many."""
+    """Wilson's 95 % confidence interval of a fraction of ``count`` records."""
     z = NormalDist().inv_cdf(0.975)
     middle, spread = share + z**2 / (2 * count), z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2)
     return (middle - spread) / (1 + z**2 / count), (middle + spread) / (1 + z**2 / count)
@@ -98,7 +98,7 @@ def point(epsilon: float, share: float, count: int) -> str:
 
 
 def without_privacy(train: Path, test: Path) -> float:
-    """Accuracy of scikit-learn's logistic regression, which looks at the data as it likes."""
+    """Accuracy of scikit-learn's logistic regression on standardized data, without privacy."""
     import numpy as np
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -113,8 +113,8 @@ def without_privacy(train: Path, test: Path) -> float:
 
 
 def main() -> None:
-    """Open an account, fit three models, compare them, attack the last, and write its statement."""
-    shutil.rmtree(FOLDER, ignore_errors=True)  # of an earlier demo: a real ledger is never removed
+    """Open an account, fit and compare three models, audit the last, and write its statement."""
+    shutil.rmtree(FOLDER, ignore_errors=True)  # from an earlier demo; never remove a real ledger
     FOLDER.mkdir(parents=True)
     train, test = write_tables()
     ledger = FOLDER / "visits.ledger"

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A private median: how good it is at each epsilon, and why perturbing its objective would give the records away.
+"""Private median: its accuracy at each epsilon, and why objective perturbation of the median reveals records.
 
-The sample is made up. Each of the repeated releases has a guarantee of its own, and together they spend far more: this
-is an illustration, not a way to choose epsilon on private data. With matplotlib there is a plot.
+The sample is synthetic. Each repeated release has its own guarantee, and together they cost far more. This is an
+illustration, not a method for choosing epsilon on private data. If matplotlib is installed, a plot is written.
 """
 
 from pathlib import Path
@@ -15,26 +15,26 @@ from dperm.mechanisms.releases import Quantile
 from dperm.theory import median_atom
 
 PEOPLE = 5000
-INCOME = (0.0, 200_000.0)  # public: written down before the sample was drawn
+INCOME = (0.0, 200_000.0)  # public, chosen before the sample was drawn
 EPSILONS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 RUNS = 30
 PICTURE = Path("build/private_median.png")
 
 
-def made_up_incomes() -> np.ndarray:
-    """Incomes of a survey, most of them moderate."""
+def synthetic_incomes() -> np.ndarray:
+    """Log-normal incomes of a synthetic survey."""
     return np.exp(np.random.default_rng(2026).normal(10.6, 0.6, PEOPLE))
 
 
 def releases(incomes: np.ndarray, epsilon: float) -> np.ndarray:
-    """Medians of the same sample, each with a guarantee of its own."""
+    """Private medians of the same sample, each with its own guarantee."""
     median = Quantile(PureDP(epsilon, "replace_one"), 0.5, bounds=INCOME)
     return np.array([median.release(incomes).value for _ in range(RUNS)])
 
 
 def show_accuracy() -> dict[float, np.ndarray]:
-    """Errors in money and in ranks."""
-    incomes = made_up_incomes()
+    """Print the errors in money and in ranks; return those in money."""
+    incomes = synthetic_incomes()
     truth, found = float(np.median(incomes)), {epsilon: releases(incomes, epsilon) for epsilon in EPSILONS}
     print(f"The median income of {PEOPLE:,} people is {truth:,.0f} without privacy.")
     print(f"{RUNS} private medians at each epsilon:")
@@ -47,7 +47,7 @@ def show_accuracy() -> dict[float, np.ndarray]:
 
 
 def draw(errors: dict[float, np.ndarray]) -> None:
-    """Every error, and the typical one."""
+    """Plot all errors and their median."""
     try:
         import matplotlib
     except ImportError:
@@ -74,9 +74,9 @@ def draw(errors: dict[float, np.ndarray]) -> None:
 
 
 def perturbed_median(points: np.ndarray, noise: float) -> float:
-    """The minimiser of sum |w - x_i| + noise w: the first record at which the slope is no longer negative.
+    """Minimiser of sum |w - x_i| + noise w: the first record at which the slope is not negative.
 
-    No minimum (a noise beyond the number of records) is an infinite one.
+    Infinite if there is no minimum, that is, if the noise exceeds the number of records.
     """
     ordered = np.sort(points)
     slopes = 2 * np.arange(1, len(ordered) + 1) - len(ordered) + noise
@@ -86,10 +86,8 @@ def perturbed_median(points: np.ndarray, noise: float) -> float:
 
 
 def show_the_kink() -> None:
-    """How often objective perturbation releases a record itself (T42)."""
-    print(
-        "Objective perturbation of the median of {0, 100}, had it been allowed: how often is the release 100, exactly?"
-    )
+    """Print how often objective perturbation releases a record exactly (T42)."""
+    print("Objective perturbation of the median of {0, 100}, which dperm refuses: frequency of the exact release 100")
     print("  sigma   simulated   computed   from the neighbour {0, 99}")
     generator = np.random.default_rng(2026)
     for sigma in (0.5, 1.0, 2.0):
@@ -101,8 +99,8 @@ def show_the_kink() -> None:
     print(
         f"  With (0.1/2) w^2 added, strongly convex, the median of {{0, 1}} is exactly 1 with probability {atom:.4f}."
     )
-    print("  No epsilon describes that: delta is at least as large. The exponential mechanism releases nothing that a")
-    print("  neighbour could not have released, nearly as often.")
+    print("  For every epsilon, delta is at least this probability. With the exponential mechanism, a neighbouring")
+    print("  data set releases every value with nearly the same probability.")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private regression on real data: R^2 against epsilon for several methods, as a table and a plot.
 
-The data are scikit-learn's diabetes study: 442 patients, ten measurements, and how far the disease had gone a year
-later. So few records need a large epsilon, and the plot says how large. Each fit has a guarantee of its own, and
-together they spend far more: this is an illustration, not a way to choose epsilon or a method on private data.
+The data are scikit-learn's diabetes study: 442 patients, ten measurements, and the progression of the disease after a
+year. So few records need a large epsilon, as the plot shows. Each fit has its own guarantee, and together they cost far
+more. This is an illustration, not a method for choosing epsilon or a method on private data.
 """
 
 import warnings
@@ -29,7 +29,7 @@ from dperm.sklearn import PrivateHuberRegressor, PrivateLinearRegression
 EPSILONS = (0.3, 1.0, 3.0, 10.0, 30.0)
 FITS = 20
 PICTURE = Path("build/regression_against_epsilon.png")
-# Columns come centred and scaled; no patient's score was expected beyond 400. Written down without looking at rows.
+# Columns are centred and scaled, and scores are expected to be at most 400. These bounds do not come from the data.
 PUBLIC: dict[str, Any] = {"bounds": (-0.2, 0.2), "label_range": (0.0, 400.0), "delta": 1e-4}
 METHODS: dict[str, Any] = {
     "objective perturbation": lambda epsilon: PrivateLinearRegression(epsilon=epsilon, method="objective", **PUBLIC),
@@ -49,7 +49,7 @@ class Scores:
 
 
 def scores() -> Scores:
-    """R^2 on a fixed fourth of the patients; the others are learnt from."""
+    """R^2 on a fixed quarter of the patients; the others are used for training."""
     X, y = load_diabetes(return_X_y=True)
     test = np.arange(len(y)) % 4 == 3
     settings, fits = [(name, epsilon) for name in METHODS for epsilon in EPSILONS], {}
@@ -61,29 +61,29 @@ def scores() -> Scores:
 
 
 def print_table(found: Scores) -> None:
-    """Medians: a single fit at a small epsilon can be far off."""
+    """Print medians; a single fit at a small epsilon can be far off."""
     table = Table("epsilon", *(f"{epsilon:g}" for epsilon in EPSILONS), title=f"Median R^2 of {FITS} fits")
     for name in METHODS:
         table.add_row(name, *(f"{np.median(found.fits[name, epsilon]):.2f}" for epsilon in EPSILONS))
     Console(width=100).print(table)
-    print(f"without privacy {found.plain:.2f}; 0 is the mean of the labels")
+    print(f"without privacy {found.plain:.2f}; predicting the mean of the labels gives 0")
 
 
 def draw(found: Scores) -> None:
-    """Medians with the middle half of the fits."""
+    """Plot medians with the interquartile range of the fits."""
     figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
     for name in METHODS:
         low, middle, high = np.percentile([found.fits[name, epsilon] for epsilon in EPSILONS], [25, 50, 75], axis=1)
         (line,) = axes.plot(EPSILONS, middle, "o-", markersize=4, label=name)
         axes.fill_between(EPSILONS, low, high, alpha=0.15, color=line.get_color())
     axes.axhline(found.plain, color="black", linewidth=1, label="without privacy (scikit-learn)")
-    axes.axhline(0.0, color="grey", linewidth=1, linestyle=":", label="the mean of the labels")
-    axes.set(xscale="log", ylim=(-0.5, 0.45), xlabel="epsilon (smaller is more private)", ylabel="R² on the test part")
+    axes.axhline(0.0, color="grey", linewidth=1, linestyle=":", label="mean of the labels")
+    axes.set(xscale="log", ylim=(-0.5, 0.45), xlabel="epsilon (smaller is more private)", ylabel="R² on test data")
     axes.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
     axes.minorticks_off()
     axes.set_title(
-        f"Progression of diabetes, learnt from {found.patients} patients\n"
-        f"replace-one, δ = {PUBLIC['delta']:g}; lines: median, bands: middle half of {FITS} fits"
+        f"Progression of diabetes, {found.patients} training patients\n"
+        f"replace-one, δ = {PUBLIC['delta']:g}; lines: median, bands: interquartile range of {FITS} fits"
     )
     axes.legend(fontsize="small", loc="lower right")
     PICTURE.parent.mkdir(exist_ok=True)
@@ -91,12 +91,12 @@ def draw(found: Scores) -> None:
 
 
 def main() -> None:
-    """Fit, print, draw."""
-    warnings.simplefilter("ignore", DpermWarning)  # that noise outweighs the data at small epsilon is what is shown
+    """Fit all models, print the table and write the plot."""
+    warnings.simplefilter("ignore", DpermWarning)  # the example shows cases where noise outweighs the data
     found = scores()
     print_table(found)
     draw(found)
-    print(f"Plot: {PICTURE}. Every fit has a guarantee of its own; together they would spend the sum.")
+    print(f"Plot: {PICTURE}. Every fit has its own guarantee; all fits together would cost the sum.")
 
 
 if __name__ == "__main__":

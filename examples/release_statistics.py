@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Release statistics of a survey under one budget, and see what floating-point noise would have given away.
+"""Release statistics of a survey under one budget, and show the leak of floating-point noise.
 
-The survey is made up. What is public about it is written down before it is touched: how many people took part, and
-between which values an answer may lie.
+The survey is synthetic. The public information is declared before the data are read: the number of participants and
+the bounds of the answers.
 """
 
 import numpy as np
@@ -19,15 +19,15 @@ INCOME = (0.0, 200_000.0)
 EDGES = (0, 25_000, 50_000, 75_000, 100_000, 200_000)
 
 
-def made_up_survey() -> tuple[np.ndarray, np.ndarray]:
+def synthetic_survey() -> tuple[np.ndarray, np.ndarray]:
     """Incomes, and whether each person owns a bicycle."""
     generator = np.random.default_rng(2026)
     return np.exp(generator.normal(10.6, 0.6, PEOPLE)), generator.random(PEOPLE) < 0.37
 
 
 def show_statistics() -> None:
-    """Four releases that the budget covers, and one that it does not."""
-    incomes, cyclists = made_up_survey()
+    """Make four releases that the budget covers, and one that it refuses."""
+    incomes, cyclists = synthetic_survey()
     budget = MemoryBudget(PureDP(1.0, "replace_one"))
     share = PureDP(0.25, "replace_one")
     print(f"A budget of epsilon = 1 for a survey of {PEOPLE:,} people; each release costs 0.25.")
@@ -44,17 +44,17 @@ def show_statistics() -> None:
         Count(share).release(cyclists, budget)
     except BudgetError as error:
         print(f"  a fifth release is refused: {error}")
-    print(f"  the record of the mean: {mean.record.noise}")
+    print(f"  noise of the mean: {mean.record.noise}")
 
 
 def show_low_order_bits() -> None:
-    """How many outputs for the value 0 could not have come from the value 1."""
+    """Print the fraction of outputs for the value 0 that are impossible for the value 1."""
     size = 100_000
     mechanism = LaplaceMechanism.calibrate(1.0, PureDP(1.0, "add_remove"), dim=size)
     grid = mechanism.calibration.grid.step
     floats = np.random.default_rng().laplace(size=size)
     ours = mechanism.release(np.zeros(size)).value
-    print("Outputs whose low-order bits show that 0, not 1, was protected:")
+    print("Outputs whose low-order bits reveal that the value was 0, not 1:")
     print(f"  numpy's Laplace noise {np.mean((floats - 1) + 1 != floats):>8.1%}")
     print(f"  dperm's Laplace noise {np.mean(np.rint((ours - 1) / grid) * grid + 1 != ours):>8.1%}")
 

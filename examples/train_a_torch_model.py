@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train a small convolutional network in PyTorch with differential privacy: accuracy against epsilon, and a plot.
 
-The data are scikit-learn's digits: 1,797 images of 8 x 8 pixels, of which every fifth is kept for testing. So few
-records make privacy dear: what one of them may change is large beside what all of them say. Each of the runs has a
-guarantee of its own, and together they spend far more: this is an illustration, not a way to choose epsilon on private
-data. The constants were chosen after looking at these very images, which are public.
+The data are scikit-learn's digits: 1,797 images of 8 x 8 pixels, of which every fifth is used for testing. With so few
+records, privacy costs much accuracy, because the influence of one record is large. Each run has its own guarantee, and
+together they cost far more. This is an illustration, not a method for choosing epsilon on private data. The constants
+were tuned on these public images.
 """
 
 from pathlib import Path
@@ -31,7 +31,7 @@ Part = tuple[Tensor, Tensor]
 
 
 def digits() -> tuple[Part, Part]:
-    """Pixels from -1 to 1 and classes, for training and for testing."""
+    """Pixels from -1 to 1 and classes, for training and testing."""
     pixels, classes = load_digits(return_X_y=True)
     images = torch.tensor(pixels, dtype=torch.float32).view(-1, 1, 8, 8) / 8 - 1
     kept = torch.arange(len(images)) % 5 == 4
@@ -40,14 +40,14 @@ def digits() -> tuple[Part, Part]:
 
 
 def network() -> nn.Module:
-    """Two small layers: at this number of records every further parameter brings more noise than it learns."""
+    """Two small layers; with so few records, more parameters add more noise than accuracy."""
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1), nn.Tanh(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(16 * 4 * 4, 10)
     )
 
 
 def trained(train: Part, epsilon: float) -> nn.Module:
-    """A network, trained with privacy: the plan is made before any data are read."""
+    """Network trained with DP-SGD; the plan is made before any data are read."""
     plan = DPSGD(clip_norm=1.0, batch_size=BATCH, epochs=EPOCHS).plan(
         n=N, epsilon=epsilon, delta=DELTA, adjacency="add_remove"
     )
@@ -61,7 +61,7 @@ def trained(train: Part, epsilon: float) -> nn.Module:
 
 
 def without_privacy(train: Part) -> nn.Module:
-    """The same network and recipe, ordinary training."""
+    """The same network and settings, trained without privacy."""
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, momentum=0.9)
     for _ in range(EPOCHS):
@@ -73,17 +73,17 @@ def without_privacy(train: Part) -> nn.Module:
 
 
 def accuracy(model: nn.Module, test: Part) -> float:
-    """On the images that were kept."""
+    """Accuracy on the test images."""
     with torch.no_grad():
         return float((model(test[0]).argmax(1) == test[1]).double().mean())
 
 
 def draw(found: dict[float, float], best: float) -> None:
-    """Accuracy against epsilon in a file."""
+    """Write a plot of accuracy against epsilon."""
     figure, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
     axes.plot(found.keys(), found.values(), "o-", label="private")
     axes.axhline(best, color="black", linewidth=1, label="without privacy")
-    axes.set(xscale="log", xlabel="epsilon (smaller is more private)", ylabel="accuracy on the test part")
+    axes.set(xscale="log", xlabel="epsilon (smaller is more private)", ylabel="test accuracy")
     axes.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
     axes.minorticks_off()
     axes.set_title(f"A small network on digits, delta = {DELTA:g}, one run each")
@@ -93,7 +93,7 @@ def draw(found: dict[float, float], best: float) -> None:
 
 
 def main() -> None:
-    """Train, print, draw."""
+    """Train all models, print the accuracies and write the plot."""
     torch.set_num_threads(1)
     train, test = digits()
     found = {epsilon: accuracy(trained(train, epsilon), test) for epsilon in EPSILONS}

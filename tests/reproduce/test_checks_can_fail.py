@@ -162,8 +162,8 @@ def rates(lesson, verb: str, one: str, other: str, by: float) -> list[Doctored]:
     """What both lessons on the excess risk check of the powers."""
     return [
         *(check(f"excess of {lesson.SPOKEN[m]} {verb}", *sloped(lesson, m, 0.151)) for m in lesson.RATES),
-        check("The powers of output perturbation", *sloped(lesson, "output", 0.041), *sloped(lesson, "kink", 0.041)),
-        check("They differ by", *apart(one, other, by)),
+        check("The exponents of output perturbation", *sloped(lesson, "output", 0.041), *sloped(lesson, "kink", 0.041)),
+        check("These exponents differ by", *apart(one, other, by)),
     ]
 
 
@@ -309,20 +309,20 @@ def of_mean(n: int, epsilon: float) -> Callable:
 
 CHECKS: dict[str, list[Doctored]] = {
     "amplification": [
-        check("The lemma is attained", coin_loss=lambda old: lambda e, q: old(e, q) * (1 + 2e-9 * ((e, q) == (4, 1)))),
-        check("2 q epsilon is no less up to", largest_epsilon_for_twice=lambda old: lambda: 1.01 * old()),
-        check("2 q epsilon is no less up to", largest_epsilon_for_twice=lambda old: lambda: 0.98 * old()),
+        check("A biased coin attains", coin_loss=lambda old: lambda e, q: old(e, q) * (1 + 2e-9 * ((e, q) == (4, 1)))),
+        check("2 q epsilon is a valid bound up to", largest_epsilon_for_twice=lambda old: lambda: 1.01 * old()),
+        check("2 q epsilon is a valid bound up to", largest_epsilon_for_twice=lambda old: lambda: 0.98 * old()),
         check("At epsilon = 4", amplified=lambda old: lambda epsilon, rate: 47.99 * rate),
-        check("A base that is DP for added", replaced_base=lambda old: lambda: (0.1499, 0.1)),
+        check("A base mechanism that is DP for added", replaced_base=lambda old: lambda: (0.1499, 0.1)),
     ],
     "batch_size": [
-        check("Divided by q n", anywhere(cell(2, lambda row: 1.001 * row[1]))),
-        check("Divided by the sample's own size", anywhere(cell(3, lambda row: row[1]))),
+        check("With division by q n", anywhere(cell(2, lambda row: 1.001 * row[1]))),
+        check("With division by the actual sample size", anywhere(cell(3, lambda row: row[1]))),
         check("At epsilon = 1", anywhere(cell(4, lambda row: 1e4), lambda row: row[0] == 1)),
     ],
     "composition": [
         check(
-            "the smallest that is proved",
+            "the smallest proved bound",
             anywhere(lambda one: but(one, basic=0.999 * one.optimal)),
             anywhere(lambda one: but(one, advanced=0.999 * one.optimal)),
         ),
@@ -337,19 +337,19 @@ CHECKS: dict[str, list[Doctored]] = {
             *powers(lambda one, power: but(one, advanced=one.count**power), 0.5, 0.151, lambda one: one.epsilon == 0.1),
         ),
         check("the misprint claims", at_end(lambda one: but(one, printed=one.optimal))),
-        check("randomised responses have", at_end(lambda one: but(one, true_delta=0.98))),
+        check("randomized response has", at_end(lambda one: but(one, true_delta=0.98))),
         check(
-            "It is too small from",
+            "The misprint is too small from",
             everywhere(lambda one: but(one, true_delta=composition.SLACK if one.epsilon == 1 else 1.0)),
         ),
         check(
-            "Gaussian mechanisms of the same",
+            "Gaussian mechanisms with the same",
             anywhere(lambda one: but(one, gaussian=one.optimal), lambda one: one.count > 1),
         ),
     ],
     "dependence_on_epsilon": [
         check(
-            "fall as epsilon grows, and never rise",
+            "fall monotonically as epsilon grows",
             *(everywhere(erring(name, lambda p: 0.3), lambda p, s=s: p.name == s) for name in ALGORITHMS for s in SETS),
             *(
                 after(
@@ -359,15 +359,18 @@ CHECKS: dict[str, list[Doctored]] = {
                 for name in ALGORITHMS
             ),
         ),
-        check("less than Algorithm 1 at every epsilon", *(anywhere(as_much(m, OUTPUT)) for m in (PRINTED, JMLR, OURS))),
         check(
-            "standard LR errs least",
+            "smaller error than Algorithm 1 at every epsilon",
+            *(anywhere(as_much(m, OUTPUT)) for m in (PRINTED, JMLR, OURS)),
+        ),
+        check(
+            "standard LR has the smallest error",
             *(
                 anywhere(as_much(one, other), lambda point: point.task.epsilon <= 0.4)
                 for one, other in pairwise((STANDARD, OURS, JMLR, OUTPUT))
             ),
         ),
-        check("errs more with twice the epsilon", no_better_with_half("epsilon")),
+        check("with twice the epsilon has a larger error", no_better_with_half("epsilon")),
         check(
             "The determinant costs more than 0.01",
             anywhere(as_much(OURS, PRINTED, 0.0099), lambda p: p.task.epsilon <= 0.9 * dependence_on_epsilon.FREE),
@@ -386,19 +389,19 @@ CHECKS: dict[str, list[Doctored]] = {
             anywhere(lambda one: but(one, slide=17.99 * one.exact), lambda one: one.steps == 100),
         ),
         check("derivation as printed suffices", anywhere(lambda one: but(one, true_epsilon=lambda noise: 0.50001))),
-        check("DP-GD plans grows", planned=lambda old: lambda steps: steps**0.5105),
-        check("DP-GD plans grows", planned=lambda old: lambda steps: steps**0.4895),
-        check("The DP-GD of dperm plans", planned=lambda old: lambda steps: 1.0011 * old(steps)),
-        check("The DP-GD of dperm plans", planned=lambda old: lambda steps: 0.9989 * old(steps)),
+        check("planned noise of dperm's DP-GD grows", planned=lambda old: lambda steps: steps**0.5105),
+        check("planned noise of dperm's DP-GD grows", planned=lambda old: lambda steps: steps**0.4895),
+        check("DP-GD in dperm plans noise of", planned=lambda old: lambda steps: 1.0011 * old(steps)),
+        check("DP-GD in dperm plans noise of", planned=lambda old: lambda steps: 0.9989 * old(steps)),
     ],
     "dpsgd_accounting": [
         check(
-            "the smallest everywhere",
+            "the smallest epsilon in every setting",
             anywhere(cell(4, lambda row: 0.999 * row[6])),
             anywhere(cell(5, lambda row: 0.999 * row[6])),
         ),
         check("agree to a millionth", anywhere(cell(7, lambda row: (1 - 2.1e-6) * row[6]))),
-        check("never says more", anywhere(cell(4, lambda row: (1 + 2e-9) * row[3]))),
+        check("never exceeds", anywhere(cell(4, lambda row: (1 + 2e-9) * row[3]))),
         check("at least 5 times", anywhere(cell(4, lambda row: 4.99 * row[6]), lambda row: row[2] >= 100)),
         check(
             "With noise 1 and 1000 steps",
@@ -416,10 +419,14 @@ CHECKS: dict[str, list[Doctored]] = {
             ),
         ),
         check(
-            "have less excess than output perturbation at every n",
+            "below that of output perturbation at every n",
             *(anywhere(item("measured", m, lambda at: at.measured["output"])) for m in ("objective", "gradient")),
         ),
-        check("The lead", after(lambda before, at: but(at, measured=before.measured)), growing_slowly),
+        check(
+            "The ratio of output to objective",
+            after(lambda before, at: but(at, measured=before.measured)),
+            growing_slowly,
+        ),
     ],
     "excess_risk_over_dimension": [
         *rates(excess_risk_over_dimension, "grows", "output", "kink", 1 / 12),
@@ -434,15 +441,15 @@ CHECKS: dict[str, list[Doctored]] = {
     ],
     "finite_class": [
         check(
-            "agnostically; theory",
+            "in the agnostic case; theory",
             *powers(lambda one, power: but(one, minimizer=one.n**power), -0.5, 0.151, is_case("agnostic")),
         ),
         check(
-            "^ERM .* realizably; theory",
+            "^The excess of ERM .* realizable case; theory",
             *powers(lambda one, power: but(one, minimizer=one.n**power), -1, 0.151, is_case("realizable")),
         ),
         check(
-            "^The mechanism falls",
+            "^The excess of the mechanism falls",
             *powers(lambda one, power: but(one, mechanism=one.n**power), -1, 0.151, is_case("realizable")),
         ),
         check(
@@ -454,7 +461,7 @@ CHECKS: dict[str, list[Doctored]] = {
             rising_factor(3),
         ),
         check(
-            "Realizably the factor stays",
+            "In the realizable case, the ratio",
             *(anywhere(factor(share / -math.expm1(-0.1)), is_case("realizable")) for share in (0.799, 1.201)),
         ),
         check(
@@ -466,21 +473,21 @@ CHECKS: dict[str, list[Doctored]] = {
     ],
     "fourier_accountant": [
         check(
-            "on the safe side",
+            "discretizations give upper bounds",
             anywhere(lambda one: but(one, rounded=(1 - 1.1e-6) * one.problem.exact)),
             anywhere(lambda one: but(one, dots=(1 - 1.1e-6) * one.problem.exact)),
             _slope=lambda old: lambda *_: -1.0,
         ),
         check(
-            "Rounding up costs",
+            "The error of rounding up",
             *powers(lambda one, power: but(one, rounded=one.problem.exact + one.bins**power), -1, 0.151, of_sampled),
         ),
         check(
-            "Splitting them between",
+            "The error of splitting losses between",
             *powers(lambda one, power: but(one, dots=one.problem.exact + one.bins**power), -2, 0.151, of_sampled),
         ),
-        check("No bins help the tail", anywhere(lambda one: but(one, tail=1.0499 * one.problem.exact))),
-        check("Nor moments", at_end(moments_alike)),
+        check("do not improve the tail condition", anywhere(lambda one: but(one, tail=1.0499 * one.problem.exact))),
+        check("Nor do they improve", at_end(moments_alike)),
         check("The other direction", at_end(other_direction), _slope=lambda old: lambda *_: -1.0),
         check(
             "The other direction",
@@ -489,26 +496,30 @@ CHECKS: dict[str, list[Doctored]] = {
     ],
     "gaussian_noise": [
         check(
-            "Where the theorem is proved", GaussianScales__true_delta=only((0.99, 1e-8), lambda one: 1.001 * one.delta)
+            "where the textbook formula is proved",
+            GaussianScales__true_delta=only((0.99, 1e-8), lambda one: 1.001 * one.delta),
         ),
-        check("It wastes there", GaussianScales__ratio=lambda old: property(lambda one: 1.5)),
+        check("There it gives up to", GaussianScales__ratio=lambda old: property(lambda one: 1.5)),
         check("At epsilon = 10", GaussianScales__true_delta=only((10.0, 1e-5), lambda one: 2 * one.delta)),
-        check("It fails from", shifted_failures(1.0011), shifted_failures(0.9989)),
+        check("The formula fails from", shifted_failures(1.0011), shifted_failures(0.9989)),
     ],
     "group_privacy": [
-        check("The formula holds", anywhere(lambda one: but(one, exact=(1 + 2e-9) * one.formula.delta))),
+        check("The formula is valid", anywhere(lambda one: but(one, exact=(1 + 2e-9) * one.formula.delta))),
         check(
-            "What it loses grows",
+            "Its overestimate grows",
             at_end(lambda one: but(one, exact=one.formula.delta / 1e9), 0),
             everywhere(lambda one: but(one, exact=one.formula.delta / (1 + 9 * (one.k - 1) / 23))),
         ),
-        check("In truth too", anywhere(lambda one: but(one, exact=one.k * group_privacy.DELTA), lambda one: one.k > 1)),
+        check(
+            "The exact delta also",
+            anywhere(lambda one: but(one, exact=one.k * group_privacy.DELTA), lambda one: one.k > 1),
+        ),
         check(
             "At a fixed delta",
             anywhere(lambda one: but(one, epsilons=(one.k / 2, 99.0)), lambda one: one.k > 1),
             anywhere(lambda one: but(one, epsilons=(99.0, one.k / 2)), lambda one: one.k > 1),
         ),
-        check("For Laplace noise", laplace_group=lambda old: lambda k: 0.0 if k == 24 else old(k)),
+        check("Laplace noise attains", laplace_group=lambda old: lambda k: 0.0 if k == 24 else old(k)),
     ],
     "laplace_mean": [
         check(
@@ -517,7 +528,7 @@ CHECKS: dict[str, list[Doctored]] = {
             anywhere(lambda one: but(one, interval=(0.0, 0.999 * one.scale))),
         ),
         check(
-            "It falls like 1/n",
+            "The mean error falls like 1/n",
             *(
                 doctor
                 for epsilon in laplace_mean.EPSILONS
@@ -537,25 +548,25 @@ CHECKS: dict[str, list[Doctored]] = {
             ),
         ),
         check(
-            "There, noise costs less",
+            "below the sampling error",
             *(
                 anywhere(lambda one: but(one, sampling=laplace_mean._deviation(one.public)), of_mean(n, 0.1))
                 for n in (100, 10_000)
             ),
         ),
-        check("With n private", anywhere(lambda one: but(one, private=1.25 * one.public), of_mean(10_000, 0.1))),
+        check("If n is private", anywhere(lambda one: but(one, private=1.25 * one.public), of_mean(10_000, 0.1))),
         check("If records may be added", delta_if_n_sets_the_scale=lambda old: lambda n, epsilon: 0.01),
     ],
     "learning_curves": [
         check(
-            "standard LR errs less",
+            "standard LR has a smaller error",
             *(
                 anywhere(as_much(one, other, more), lambda point: point.task.n >= 1000)
                 for one, other, more in ((STANDARD, OURS, 0.0), (OURS, JMLR, 1e-9), (JMLR, OUTPUT, 0.0))
             ),
         ),
         check(
-            "^From n = 1000 on Algorithm 1",
+            "^From n = 1000 on, Algorithm 1",
             lambda points: no_better_with_half("n")(points, lambda point: point.task.n >= 1000),
         ),
         check(
@@ -563,7 +574,7 @@ CHECKS: dict[str, list[Doctored]] = {
             anywhere(as_much(JMLR, OUTPUT), lambda point: point.task.n == 500),
             lambda points: no_better_with_half("n")(points, lambda point: point.task.n == 500),
         ),
-        check("At every n dperm's", anywhere(as_much(OURS, OUTPUT))),
+        check("At every n, dperm's", anywhere(as_much(OURS, OUTPUT))),
         check(
             "The determinant costs",
             anywhere(as_much(OURS, PRINTED, 0.0199), lambda p: p.task.strength <= learning_curves.FREE / 2),
@@ -572,7 +583,7 @@ CHECKS: dict[str, list[Doctored]] = {
     ],
     "median": [
         check(
-            "as often as theory says",
+            "agrees with theory",
             *(
                 anywhere(change, lambda one: not one.case.width)
                 for change in (
@@ -581,9 +592,9 @@ CHECKS: dict[str, list[Doctored]] = {
                 )
             ),
         ),
-        check("A neighbour without", anywhere(lambda one: but(one, neighbour=1))),
+        check("The neighbouring data set without", anywhere(lambda one: but(one, neighbour=1))),
         check(
-            "Strong convexity does not cure",
+            "Strong convexity does not help",
             everywhere(lambda one: but(one, interval=(0.2, 1.0)), lambda one: one.case.strength and not one.case.width),
         ),
         check("is never a record", anywhere(lambda one: but(one, hits=1), lambda one: one.case.width)),
@@ -614,16 +625,18 @@ CHECKS: dict[str, list[Doctored]] = {
     ],
     "per_example_clipping": [
         check("Without clipping", *powers(lambda one, power: but(one, plain=one.size**power), 2, 0.151)),
-        check("Clipped, it never", anywhere(lambda one: but(one, bounded=1 + 2e-9))),
-        check("A large record does", at_end(lambda one: but(one, bounded=1 - 2e-9))),
-        check("A record of size", at_end(lambda one: but(one, epsilons=(100 * per_example_clipping.claimed(), 0.1)))),
+        check("With clipping, the effect", anywhere(lambda one: but(one, bounded=1 + 2e-9))),
+        check("The effect of a large record", at_end(lambda one: but(one, bounded=1 - 2e-9))),
         check(
-            "With clipping the claim holds",
+            "With a record of size", at_end(lambda one: but(one, epsilons=(100 * per_example_clipping.claimed(), 0.1)))
+        ),
+        check(
+            "With clipping, the claim holds",
             anywhere(lambda one: but(one, epsilons=(9e9, (1 + 2e-9) * per_example_clipping.claimed()))),
         ),
     ],
     "posterior": [
-        check("The power of T50", anywhere(lambda at: but(at, replaced=at.minami), lambda at: at.epsilon <= 1)),
+        check("The power tau of T50", anywhere(lambda at: but(at, replaced=at.minami), lambda at: at.epsilon <= 1)),
         check(
             "At the power of T51", anywhere(lambda at: but(at, minami_epsilon=at.epsilon), lambda at: at.epsilon <= 1)
         ),
@@ -638,11 +651,11 @@ CHECKS: dict[str, list[Doctored]] = {
             anywhere(lambda one: but(one, delta=0.004), lambda one: one.strength <= 0.1),
         ),
         check(
-            "it loses twelve times",
+            "is twelve times the claim",
             anywhere(lambda one: but(one, pair=1.2), lambda one: (one.strength, one.epsilon) == (0.1, 0.1)),
         ),
         check(
-            "never lose more",
+            "never exceed their claims",
             anywhere(lambda one: but(one, jmlr=1.001 * one.epsilon)),
             anywhere(lambda one: but(one, ours=1.001 * one.epsilon)),
         ),
@@ -653,7 +666,7 @@ CHECKS: dict[str, list[Doctored]] = {
             *(anywhere(item("measured", m, lambda at, m=m: 1.001 * at.bounds[m])) for m in regularization.METHODS),
         ),
         check(
-            "minimum inside",
+            "interior minimum",
             *(
                 least_at(end, field, method)
                 for end in (0, -1)
@@ -661,9 +674,9 @@ CHECKS: dict[str, list[Doctored]] = {
                 for method in regularization.METHODS
             ),
         ),
-        check("three times the least", *(three_times(end, m) for end in (0, -1) for m in regularization.METHODS)),
-        check("at most twice the least", *(badly_advised(method) for method in regularization.METHODS)),
-        check("asks for more regularization", as_objective("measured"), as_objective("bounds")),
+        check("three times the minimum", *(three_times(end, m) for end in (0, -1) for m in regularization.METHODS)),
+        check("at most twice the minimum", *(badly_advised(method) for method in regularization.METHODS)),
+        check("needs more regularization", as_objective("measured"), as_objective("bounds")),
     ],
     "sample_size": [
         check(
@@ -717,13 +730,13 @@ CHECKS: dict[str, list[Doctored]] = {
         check("An intercept with a penalty", last_record_moves=lambda old: {1e-2: 1.0, 1e-4: 5.0, 1e-6: 8.0}.get),
     ],
     "shuffling": [
-        check("leak more than", anywhere(lambda one: but(one, least=one.poisson))),
+        check("exceeds that of Poisson accounting", anywhere(lambda one: but(one, least=one.poisson))),
         check(
             "The factor is at least 70",
             at_end(lambda one: but(one, least=69.99 * one.poisson), 0),
             after(lambda before, one: but(one, least=0.999 * before.least / before.poisson * one.poisson)),
         ),
-        check("At noise 0.4", anywhere(lambda one: but(one, least=9999 * one.poisson), at_noise(0.4))),
+        check("At noise multiplier 0.4", anywhere(lambda one: but(one, least=9999 * one.poisson), at_noise(0.4))),
         check(
             "agrees with the two bounds",
             anywhere(lambda one: but(one, simulated=(0.5, 0.0, 0.999 * one.least)), simulated),
@@ -734,7 +747,7 @@ CHECKS: dict[str, list[Doctored]] = {
     ],
     "table_of_errors": [
         check(
-            "The sensitivity method errs more",
+            "The sensitivity method has a larger error",
             *(doctor for m in (PRINTED, JMLR, SHARP, OURS) for to in (OUTPUT, STANDARD) for doctor in mean_as(m, to)),
         ),
         check("The means are within", *mean_off_print()),

@@ -114,7 +114,8 @@ def describe_check(check: Check) -> str:
 
 def _claim(lesson: Lesson) -> Iterator[str]:
     yield from (f"# {escape_markdown(lesson.title)}", "")
-    yield f"Lecture of {escape_markdown(lesson.source)}. Statements: {escape_markdown(', '.join(lesson.tags))}."
+    tags = escape_markdown(", ".join(lesson.tags))
+    yield f"Lecture of {escape_markdown(lesson.source)}. Theorems and errata: {tags}."
     yield from ("", "## Claim", "", escape_markdown(lesson.claim), "")
 
 
@@ -127,6 +128,6 @@ def _result(lesson: Lesson, outcome: Outcome) -> Iterator[str]:
 
 
 def _repetition(lesson: Lesson, outcome: Outcome) -> Iterator[str]:
-    yield from ("## Run it again", "", f"`dperm reproduce {lesson.name}`. {NOT_PRIVATE}", "")
+    yield from ("## Reproduction", "", f"`dperm reproduce {lesson.name}`. {NOT_PRIVATE}", "")
     for name, value in outcome.parameters.items():
         yield f"- {escape_markdown(name)}: {escape_markdown(format_cell(value))}"

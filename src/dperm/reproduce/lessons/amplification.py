@@ -60,11 +60,14 @@ def _checks(rates: tuple[float, ...]) -> tuple[Check, ...]:
     above = amplified(end * 1.01, rates[0]) > 2 * rates[0] * end * 1.01
     factor = amplified(4.0, rates[0]) / (8 * rates[0])
     return (
-        Check("The lemma is attained, by a coin, at every epsilon and rate.", attained),
-        Check(f"2 q epsilon is no less up to epsilon = {end:.4f}, for every q, and less beyond.", below and above),
-        Check(f"At epsilon = 4, q = {rates[0]:g} the truth is {factor:.1f} times 2 q epsilon.", factor > 6),
+        Check("A biased coin attains the bound of the lemma at every epsilon and rate.", attained),
         Check(
-            f"A base that is DP for added records only does not amplify for replaced ones: delta {true:.5f}, "
+            f"2 q epsilon is a valid bound up to epsilon = {end:.4f}, for every q, and too small beyond.",
+            below and above,
+        ),
+        Check(f"At epsilon = 4, q = {rates[0]:g} the exact value is {factor:.1f} times 2 q epsilon.", factor > 6),
+        Check(
+            f"A base mechanism that is DP for added records only is not amplified for replaced ones: delta {true:.5f}, "
             f"claimed {claimed:.5f}.",
             true > 1.5 * claimed,
         ),

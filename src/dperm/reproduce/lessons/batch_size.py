@@ -83,8 +83,11 @@ def claimed(epsilon: float) -> float:
 def _checks(rows: tuple[tuple[float, ...], ...]) -> tuple[Check, ...]:
     at = next(row for row in rows if row[0] == 1.0)
     return (
-        Check("Divided by q n, the claim holds at every epsilon.", all(row[2] <= row[1] for row in rows)),
-        Check("Divided by the sample's own size, it is broken at every epsilon.", all(row[3] > row[1] for row in rows)),
+        Check("With division by q n, the claim holds at every epsilon.", all(row[2] <= row[1] for row in rows)),
+        Check(
+            "With division by the actual sample size, it is false at every epsilon.",
+            all(row[3] > row[1] for row in rows),
+        ),
         Check(
             f"At epsilon = 1 delta is {at[3]:.2g}, not {at[1]:.2g}: {at[4]:.2g} times as much.",
             at[4] > 1e4,

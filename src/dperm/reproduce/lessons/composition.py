@@ -98,7 +98,7 @@ def _checks(settings: list[ComposedMechanisms]) -> tuple[Check, ...]:
     unsafe = [one.count for one in settings if one.epsilon == last.epsilon and one.true_delta > SLACK]
     weak = _slope([one for one in settings if one.epsilon == EPSILONS[0]])
     return (
-        Check("The optimal epsilon is the smallest that is proved, for every T.", all(_in_order(o) for o in settings)),
+        Check("The optimal epsilon is the smallest proved bound, for every T.", all(_in_order(o) for o in settings)),
         Check(
             f"Up to T = {FEW} basic composition of epsilon = {last.epsilon:g} is within 0.1% of the optimal one.",
             all(
@@ -110,10 +110,10 @@ def _checks(settings: list[ComposedMechanisms]) -> tuple[Check, ...]:
             f"With epsilon = 1, T = 1000 the misprint claims {last.printed:.1f}, below the optimum {last.optimal:.1f}.",
             last.printed < last.optimal,
         ),
-        Check(f"There, randomised responses have a delta of {last.true_delta:.3f}.", last.true_delta > 0.98),
-        Check(f"It is too small from T = {min(unsafe, default=0)} on (epsilon = 1).", bool(unsafe)),
+        Check(f"At that epsilon, randomized response has a delta of {last.true_delta:.3f}.", last.true_delta > 0.98),
+        Check(f"The misprint is too small from T = {min(unsafe, default=0)} on (epsilon = 1).", bool(unsafe)),
         Check(
-            f"Gaussian mechanisms of the same (epsilon, {STEP_DELTA:g}) have {last.gaussian:.1f}.",
+            f"Gaussian mechanisms with the same (epsilon, {STEP_DELTA:g}) have a total epsilon of {last.gaussian:.1f}.",
             all(one.gaussian < one.optimal for one in settings if one.count > 1),
         ),
     )

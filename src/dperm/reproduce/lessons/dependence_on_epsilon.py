@@ -55,20 +55,20 @@ def _checks(points: Sequence[ErrorMeasurement]) -> tuple[Check, ...]:
     loose = [point for point in points if point.task.epsilon > FREE]
     return (
         Check(
-            "The errors of all algorithms with noise fall as epsilon grows, and never rise on the way.",
+            "The errors of all algorithms with noise fall monotonically as epsilon grows.",
             all(_falls(points, name, algorithm) for name in SETS for algorithm in ALGORITHMS),
         ),
         Check(
-            "Objective perturbation, printed or corrected, errs less than Algorithm 1 at every epsilon.",
+            "Objective perturbation, printed or corrected, has a smaller error than Algorithm 1 at every epsilon.",
             all(max(p.mean(name) for name in (PRINTED, JMLR, OURS)) < p.mean(OUTPUT) for p in points),
         ),
         Check(
-            f"For epsilon <= {SMALL:g} standard LR errs least, then objective perturbation of dperm, JMLR 2011, and "
-            f"Algorithm 1.",
+            f"For epsilon <= {SMALL:g} standard LR has the smallest error, then dperm's objective perturbation, "
+            f"JMLR 2011, and Algorithm 1.",
             all(p.mean(STANDARD) < p.mean(OURS) < p.mean(JMLR) < p.mean(OUTPUT) for p in small),
         ),
         Check(
-            f"For epsilon <= {SMALL:g} Algorithm 1 errs more with twice the epsilon than dperm's objective "
+            f"For epsilon <= {SMALL:g} Algorithm 1 with twice the epsilon has a larger error than dperm's objective "
             f"perturbation.",
             all(output > ours for output, ours in twice(points)),
         ),

@@ -91,7 +91,7 @@ def _checks(settings: list[DescentNoise]) -> tuple[Check, ...]:
     own, rise = planned(100), slope([one.steps for one in settings], [planned(one.steps) for one in settings])
     return (
         Check("The slide's noise suffices, for every T.", all(one.spent <= EPSILON for one in settings)),
-        Check("It is at least 10 times what is needed.", all(one.slide > 10 * one.exact for one in settings)),
+        Check("It is at least 10 times the required noise.", all(one.slide > 10 * one.exact for one in settings)),
         Check(
             f"For T = 100 it is {at.slide / at.exact:.1f} times: its true epsilon is {at.spent:.4f}, not {EPSILON:g}.",
             at.slide / at.exact > 18,
@@ -101,8 +101,8 @@ def _checks(settings: list[DescentNoise]) -> tuple[Check, ...]:
             f"{at.true_epsilon(at.literal):.4f}.",
             all(one.true_epsilon(one.literal) <= EPSILON for one in settings),
         ),
-        Check(f"The noise that dperm's DP-GD plans grows like T^{rise:.2f}.", abs(rise - 0.5) < 0.01),
-        Check(f"The DP-GD of dperm plans {own:.5f} for T = 100: the exact noise.", abs(own / at.exact - 1) < 1e-3),
+        Check(f"The planned noise of dperm's DP-GD grows like T^{rise:.2f}.", abs(rise - 0.5) < 0.01),
+        Check(f"DP-GD in dperm plans noise of {own:.5f} for T = 100: the exact noise.", abs(own / at.exact - 1) < 1e-3),
     )
 
 

@@ -95,16 +95,19 @@ def _checks(rows: tuple[tuple[Cell, ...], ...]) -> tuple[Check, ...]:
     at = next(i for i, row in enumerate(rows) if row[:3] == (1.0, RATE, 1000))
     long = [i for i, row in enumerate(rows) if int(row[2]) >= 100]
     return (
-        Check("Exact accounting is the smallest everywhere.", bool(np.all(high <= np.minimum(optimal, renyi)))),
-        Check("Its two bounds agree to a millionth.", bool(np.all(high - low <= 2e-6 * high))),
         Check(
-            "Optimal composition never says more than advanced composition.",
+            "Exact accounting gives the smallest epsilon in every setting.",
+            bool(np.all(high <= np.minimum(optimal, renyi))),
+        ),
+        Check("Its lower and upper bounds agree to a millionth.", bool(np.all(high - low <= 2e-6 * high))),
+        Check(
+            "Optimal composition never exceeds advanced composition.",
             bool(np.all(optimal <= advanced * (1 + 1e-9))),
         ),
-        Check("From 100 steps on both are at least 5 times too large.", bool(np.all(optimal[long] > 5 * high[long]))),
+        Check("From 100 steps on, both are at least 5 times too large.", bool(np.all(optimal[long] > 5 * high[long]))),
         Check(
-            f"With noise 1 and 1000 steps they say {advanced[at]:.0f} and {optimal[at]:.0f} where the truth is "
-            f"{high[at]:.4f}; Rényi accounting says {renyi[at]:.2f}.",
+            f"With noise 1 and 1000 steps they give {advanced[at]:.0f} and {optimal[at]:.0f} instead of "
+            f"{high[at]:.4f}; Rényi accounting gives {renyi[at]:.2f}.",
             bool(optimal[at] > 100 * high[at] and renyi[at] < 1.3 * high[at]),
         ),
     )

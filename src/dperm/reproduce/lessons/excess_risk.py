@@ -118,7 +118,7 @@ def _checks(found: list[ExcessOverRecords], slopes: dict[Method, float]) -> tupl
     leads = [at.measured["output"] / at.measured["objective"] for at in found]
     rates = [
         Check(
-            f"The excess of {SPOKEN[method]} falls like n^{slopes[method]:.2f}; theory says n^{rate:.2f}, "
+            f"The excess of {SPOKEN[method]} falls like n^{slopes[method]:.2f}; theory predicts n^{rate:.2f}, "
             f"within {CLOSE}.",
             abs(slopes[method] - rate) < CLOSE,
         )
@@ -127,11 +127,12 @@ def _checks(found: list[ExcessOverRecords], slopes: dict[Method, float]) -> tupl
     return (
         *rates,
         Check(
-            f"The powers of output perturbation, without and with a kink, are within {VERY_CLOSE} of theory.",
+            f"The exponents of output perturbation, without and with a kink, are within {VERY_CLOSE} of theory.",
             all(abs(slopes[method] - RATES[method]) < VERY_CLOSE for method in ("output", "kink")),
         ),
         Check(
-            f"They differ by {slopes['kink'] - slopes['output']:.2f}; theory says 0.17, within {VERY_CLOSE}.",
+            f"These exponents differ by {slopes['kink'] - slopes['output']:.2f}; theory predicts 0.17, "
+            f"within {VERY_CLOSE}.",
             abs(slopes["kink"] - slopes["output"] - 1 / 6) < VERY_CLOSE,
         ),
         Check(
@@ -139,11 +140,11 @@ def _checks(found: list[ExcessOverRecords], slopes: dict[Method, float]) -> tupl
             all(at.measured[method] <= at.bounds[method] for at in found for method in BOUNDED),
         ),
         Check(
-            "Objective and gradient perturbation have less excess than output perturbation at every n.",
+            "The excess of objective and gradient perturbation is below that of output perturbation at every n.",
             all(max(at.measured["objective"], at.measured["gradient"]) < at.measured["output"] for at in found),
         ),
         Check(
-            "The lead of objective over output perturbation grows from each n to the next, in all by more than half.",
+            "The ratio of output to objective perturbation grows from each n to the next, by more than half in total.",
             all(one < other for one, other in pairwise(leads)) and leads[-1] > 1.5 * leads[0],
         ),
     )

@@ -140,7 +140,7 @@ def _picture(found: list[ExcessOverDimension]) -> Picture:
 def _checks(found: list[ExcessOverDimension], slopes: dict[Method, float]) -> tuple[Check, ...]:
     rates = [
         Check(
-            f"The excess of {SPOKEN[method]} grows like d^{slopes[method]:.2f}; theory says d^{rate:.2f}, "
+            f"The excess of {SPOKEN[method]} grows like d^{slopes[method]:.2f}; theory predicts d^{rate:.2f}, "
             f"within {CLOSE}.",
             abs(slopes[method] - rate) < CLOSE,
         )
@@ -149,11 +149,12 @@ def _checks(found: list[ExcessOverDimension], slopes: dict[Method, float]) -> tu
     return (
         *rates,
         Check(
-            f"The powers of output perturbation, without and with a kink, are within {VERY_CLOSE} of theory.",
+            f"The exponents of output perturbation, without and with a kink, are within {VERY_CLOSE} of theory.",
             all(abs(slopes[method] - RATES[method]) < VERY_CLOSE for method in ("output", "kink")),
         ),
         Check(
-            f"They differ by {slopes['output'] - slopes['kink']:.2f}; theory says 0.08, within {VERY_CLOSE}.",
+            f"These exponents differ by {slopes['output'] - slopes['kink']:.2f}; theory predicts 0.08, "
+            f"within {VERY_CLOSE}.",
             abs(slopes["output"] - slopes["kink"] - 1 / 12) < VERY_CLOSE,
         ),
         Check(

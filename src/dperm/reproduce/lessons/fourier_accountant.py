@@ -208,19 +208,20 @@ def _checks(found: list[BinnedEpsilons]) -> tuple[Check, ...]:
     other = SAMPLED.circle(last.bins, dots=True, direction=Direction.ADD).epsilon(DELTA)
     safe = all(one.problem.exact * (1 - 1e-6) <= min(one.rounded, one.dots) for one in found)
     return (
-        Check("Both kinds of bins are on the safe side.", safe),
-        Check(f"Rounding up costs like k^{first:.2f}: first order in the bins.", abs(first + 1) < 0.15),
+        Check("Both discretizations give upper bounds.", safe),
+        Check(f"The error of rounding up falls like k^{first:.2f}: first order.", abs(first + 1) < 0.15),
         Check(
-            f"Splitting them between the ends of a bin (connect the dots) costs like k^{second:.2f}: second order.",
+            f"The error of splitting losses between bin ends (connect the dots) falls like "
+            f"k^{second:.2f}: second order.",
             abs(second + 2) < 0.15,
         ),
         Check(
-            f"No bins help the tail: it says {last.tail:.3f} where {SAMPLED.exact:.3f} is exact, and "
-            f"{gaussian_tail_epsilon(1.0, DELTA):.4f} for {GAUSSIAN.exact:.4f} of the Gaussian.",
+            f"Finer bins do not improve the tail condition: it gives {last.tail:.3f} instead of {SAMPLED.exact:.3f}, "
+            f"and {gaussian_tail_epsilon(1.0, DELTA):.4f} instead of {GAUSSIAN.exact:.4f} for the Gaussian.",
             all(one.above(one.tail) > 0.05 * one.problem.exact for one in found),
         ),
-        Check(f"Nor moments: Rényi accounting says {SAMPLED.renyi:.3f}.", last.above(SAMPLED.renyi) > 0.1),
-        Check(f"The other direction has to be composed too: here it has {other:.3f}.", 0 < other < last.dots),
+        Check(f"Nor do they improve Rényi accounting: it gives {SAMPLED.renyi:.3f}.", last.above(SAMPLED.renyi) > 0.1),
+        Check(f"The other direction must be composed too: its epsilon is {other:.3f}.", 0 < other < last.dots),
     )
 
 

@@ -70,16 +70,16 @@ def _checks(settings: list[RecordGroup]) -> tuple[Check, ...]:
     ratios = [one.formula.delta / one.exact for one in settings]
     last, later = settings[-1], settings[1:]
     return (
-        Check("The formula holds, for every k.", all(ratio >= 1 - 1e-9 for ratio in ratios)),
+        Check("The formula is valid for every k.", all(ratio >= 1 - 1e-9 for ratio in ratios)),
         Check(
-            f"What it loses grows with k: {ratios[-1]:.0f} times for k = {last.k}.",
+            f"Its overestimate grows with k: a factor of {ratios[-1]:.0f} for k = {last.k}.",
             ratios == sorted(ratios) and ratios[-1] > 10,
         ),
-        Check("In truth too, delta grows faster than k.", all(one.exact > one.k * DELTA for one in later)),
+        Check("The exact delta also grows faster than k.", all(one.exact > one.k * DELTA for one in later)),
         Check(
             "At a fixed delta, epsilon grows faster than k.", all(min(one.epsilons) > one.k * EPSILON for one in later)
         ),
-        Check("For Laplace noise k epsilon is attained.", all(laplace_group(one.k) > 0 for one in settings)),
+        Check("Laplace noise attains k epsilon.", all(laplace_group(one.k) > 0 for one in settings)),
     )
 
 

@@ -127,15 +127,18 @@ def _checks(settings: list[MeanErrors]) -> tuple[Check, ...]:
     return (
         Check("The mean error is 1/(n epsilon) in every setting, within its interval.", inside),
         Check(
-            f"It falls like 1/n: slopes {slopes[0]:.3f} and {slopes[1]:.3f}.",
+            f"The mean error falls like 1/n: slopes {slopes[0]:.3f} and {slopes[1]:.3f}.",
             bool(max(abs(slope + 1) for slope in slopes) < 0.15),
         ),
         Check(f"At n = 10,000, epsilon = 0.1 it is {at.error:.5f}, roughly .001.", abs(at.error - 0.001) < 0.0003),
         Check(
-            "There, noise costs less than sampling; at n = 100 it costs more.",
+            "There, the error of the noise is below the sampling error; at n = 100 it is above.",
             _deviation(at.public) < at.sampling and _deviation(few.public) > few.sampling,
         ),
-        Check(f"With n private, sum and count together, the error is {more:.2f} times that.", more < 1.25),
+        Check(
+            f"If n is private, sum and count are released together, and the error is {more:.2f} times as large.",
+            more < 1.25,
+        ),
         Check(
             f"If records may be added, noise of scale 1/(n epsilon) is not epsilon-DP: at n = 10, epsilon = 0.1 its "
             f"delta is {leak:.4f}.",

@@ -62,21 +62,23 @@ def _checks(points: Sequence[ErrorMeasurement]) -> tuple[Check, ...]:
     many = [point for point in points if point.task.strength > FREE]
     return (
         Check(
-            f"From n = {ENOUGH} on standard LR errs less than dperm's objective perturbation, that no more than JMLR "
-            f"2011, and that less than Algorithm 1.",
+            f"From n = {ENOUGH} on, standard LR has a smaller error than dperm's objective perturbation, which has "
+            f"no larger error than JMLR 2011, which has a smaller error than Algorithm 1.",
             all(p.mean(STANDARD) < p.mean(OURS) <= p.mean(JMLR) < p.mean(OUTPUT) for p in late),
         ),
         Check(
-            f"From n = {ENOUGH} on Algorithm 1 errs more with twice the records than dperm's objective perturbation.",
+            f"From n = {ENOUGH} on, Algorithm 1 with twice the records has a larger error than dperm's objective "
+            f"perturbation.",
             all(output > ours for output, ours in twice(late)),
         ),
         Check(
-            f"At n = {early[0].task.n} JMLR 2011 errs more than Algorithm 1, and dperm's objective perturbation more "
-            f"than Algorithm 1 with twice the records.",
+            f"At n = {early[0].task.n} JMLR 2011 has a larger error than Algorithm 1, and dperm's objective "
+            f"perturbation a larger error than Algorithm 1 with twice the records.",
             all(p.mean(JMLR) > p.mean(OUTPUT) for p in early) and all(a < b for a, b in _first_two(points)),
         ),
         Check(
-            "At every n dperm's objective perturbation errs less than Algorithm 1 on as many records.",
+            "At every n, dperm's objective perturbation has a smaller error than Algorithm 1 on the same number of "
+            "records.",
             all(p.mean(OURS) < p.mean(OUTPUT) for p in points),
         ),
         Check(

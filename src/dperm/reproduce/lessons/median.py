@@ -149,12 +149,14 @@ def _checks(found: list[RecordReleases]) -> tuple[Check, ...]:
     best, left = noisy.case.delta(noisy.sigma), min(case.atom(noisy.sigma) for case in CASES if not case.width)
     return (
         Check(
-            "The median is a record as often as theory says, in every setting.",
+            "The frequency of releases that equal a record agrees with theory in every setting.",
             all(one.interval[0] <= one.case.atom(one.sigma) <= one.interval[1] for one in kinked),
         ),
-        Check("A neighbour without the record never releases it.", all(one.neighbour == 0 for one in found)),
         Check(
-            f"Strong convexity does not cure it: with Lambda = {strong.case.strength:g} delta is at least "
+            "The neighbouring data set without the record never releases it.", all(one.neighbour == 0 for one in found)
+        ),
+        Check(
+            f"Strong convexity does not help: with Lambda = {strong.case.strength:g} delta is at least "
             f"{strong.interval[0]:.2f} at every epsilon.",
             strong.interval[0] > 0.2,
         ),

@@ -84,14 +84,18 @@ def _checks(settings: list[JoiningRecord]) -> tuple[Check, ...]:
     slope = float(np.polyfit(np.log([one.size for one in settings]), np.log([one.plain for one in settings]), 1)[0])
     last, rounding = settings[-1], 1e-9
     return (
-        Check(f"Without clipping, a record moves the sum by its size to the power {slope:.2f}.", abs(slope - 2) < 0.15),
-        Check("Clipped, it never moves it by more than C.", all(o.bounded <= CLIP + rounding for o in settings)),
-        Check("A large record does move it by C: the bound is attained.", abs(last.bounded - CLIP) < rounding),
         Check(
-            f"A record of size {last.size:g} makes epsilon {last.epsilons[0]:.3g} of the {claimed():.2f} claimed.",
+            f"Without clipping, the effect of a record on the sum grows like its size to the power {slope:.2f}.",
+            abs(slope - 2) < 0.15,
+        ),
+        Check("With clipping, the effect is at most C.", all(o.bounded <= CLIP + rounding for o in settings)),
+        Check("The effect of a large record is C: the bound is attained.", abs(last.bounded - CLIP) < rounding),
+        Check(
+            f"With a record of size {last.size:g}, epsilon is {last.epsilons[0]:.3g}, where {claimed():.2f} is "
+            f"claimed.",
             last.epsilons[0] > 100 * claimed(),
         ),
-        Check("With clipping the claim holds.", all(o.epsilons[1] <= claimed() * (1 + rounding) for o in settings)),
+        Check("With clipping, the claim holds.", all(o.epsilons[1] <= claimed() * (1 + rounding) for o in settings)),
     )
 
 

@@ -152,11 +152,11 @@ def _checks(found: list[LikelihoodPowers], repeats: int) -> tuple[Check, ...]:
     slack = 5 * math.sqrt(4 / repeats)  # each mean square is off by a share sqrt(2/repeats), about
     return (
         Check(
-            "The power of T50 is above that of T51 wherever that holds.",
+            "The power tau of T50 is above that of T51 wherever T51 applies.",
             all(a.replaced > a.minami for a in older),
         ),
         Check(
-            "At the power of T51 a sample has less than the epsilon asked for.",
+            "At the power of T51, the true epsilon of a sample is below the requested epsilon.",
             all(a.minami_epsilon < a.epsilon for a in older),
         ),
         Check(

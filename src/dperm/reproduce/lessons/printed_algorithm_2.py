@@ -152,16 +152,18 @@ def _checks(found: list[AlgorithmLosses]) -> tuple[Check, ...]:
     zeros = [abs(_at_zero(s) - (math.log1p(1 / (4 * s.strength)) - s.epsilon / 4)) for s in found]
     return (
         Check(
-            "At w = 0 the exact loss of the printed algorithm is log(1 + 1/(4 n lambda)) - epsilon/4.",
+            "At w = 0 the exact privacy loss of the printed algorithm is log(1 + 1/(4 n lambda)) - epsilon/4.",
             max(zeros) < 1e-9,
         ),
         Check(
-            "For n lambda <= 0.1 it loses more than it claims, with a delta above 0.004 at that epsilon.",
+            "For n lambda <= 0.1 its privacy loss exceeds the claim, with a delta above 0.004 at that epsilon.",
             all(s.pair > s.epsilon and s.delta > 0.004 for s in small),
         ),
-        Check("For n lambda = epsilon = 0.1 it loses twelve times what it claims.", least.pair > 12 * least.epsilon),
         Check(
-            "The algorithm of JMLR 2011 and that of dperm never lose more than they claim.",
+            "For n lambda = epsilon = 0.1 its privacy loss is twelve times the claim.", least.pair > 12 * least.epsilon
+        ),
+        Check(
+            "The privacy losses of the algorithms of JMLR 2011 and dperm never exceed their claims.",
             all(max(s.jmlr, s.ours) <= s.epsilon for s in found),
         ),
     )

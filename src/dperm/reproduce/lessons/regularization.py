@@ -110,17 +110,17 @@ def _checks(found: list[ExcessOverStrength], advised: dict[Method, float]) -> tu
             "No measured excess is above its bound, at any Lambda.",
             all(at.measured[method] <= at.bounds[method] for at in found for method in METHODS),
         ),
-        Check("Every curve has its minimum inside.", all(place in inner for place in places)),
+        Check("Every curve has an interior minimum.", all(place in inner for place in places)),
         Check(
-            "At both ends the measured excess is at least three times the least.",
+            "At both ends the measured excess is at least three times the minimum.",
             all(min(found[0].measured[m], found[-1].measured[m]) > 3 * _lowest(found, m) for m in METHODS),
         ),
         Check(
-            "The Lambda of the bound has at most twice the least excess.",
+            "At the Lambda that minimizes the bound, the excess is at most twice the minimum.",
             all(advised[method] <= 2 * _lowest(found, method) for method in METHODS),
         ),
         Check(
-            "Output perturbation asks for more regularization than objective perturbation.",
+            "Output perturbation needs more regularization than objective perturbation.",
             least(found, "output") > least(found, "objective")
             and least(found, "output", proved=True) > least(found, "objective", proved=True),
         ),

@@ -218,16 +218,16 @@ def _checks(found: list[DimensionNeeds]) -> tuple[Check, ...]:
             ),
         ),
         Check(
-            "The simulation never needs more records than are proved to suffice.",
+            "The simulation never needs more records than the proved number.",
             all(each.simulated <= each.proved for at in found for each in at.needs.values()),
         ),
         Check(
-            f"For many coefficients what is proved grows like d^{rise[0]:.2f} and d^{rise[1]:.2f}, the orders like "
-            f"d^{ordered[0]:.2f} and d^{ordered[1]:.2f}: in proportion to d, up to {CLOSE} in the power.",
+            f"For many coefficients, the proved numbers grow like d^{rise[0]:.2f} and d^{rise[1]:.2f}, the orders like "
+            f"d^{ordered[0]:.2f} and d^{ordered[1]:.2f}: in proportion to d, up to {CLOSE} in the exponent.",
             all(abs(power - 1) < CLOSE for power in (*rise, *ordered)),
         ),
         Check(
-            "The order of Theorem 5 is above that of Theorem 4, as what is proved is.",
+            "The order of Theorem 5 is above that of Theorem 4, as for the proved numbers.",
             all(at.needs["output"].order > at.needs["objective"].order for at in found),
         ),
     )

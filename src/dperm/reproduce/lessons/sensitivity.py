@@ -167,23 +167,23 @@ def _checks(found: list[MinimizerDistances]) -> tuple[Check, ...]:
     last = [last_record_moves(strength) for strength in FAINT]
     broken = [at for at in found if at.free > math.sqrt(2) * at.bound]
     return (
-        Check("No neighbours move the minimiser by more than 2L/(n lambda).", all(_within(at) for at in found)),
+        Check("No neighbours move the minimizer by more than 2L/(n lambda).", all(_within(at) for at in found)),
         Check(
-            "Some adversarial ones move it by three quarters of that or more.",
+            "Some adversarial neighbours move it by at least three quarters of the bound.",
             any(at.made >= 0.75 * at.bound for at in found),
         ),
         Check(
-            "Random ones move it by less than a fifth of what adversarial ones do, while n lambda is at most 30.",
+            "Random neighbours move it by less than a fifth of the adversarial distance, for n lambda up to 30.",
             all(at.drawn < at.made / 5 for at in found if at.strength <= 30),
         ),
         Check(
-            "A free intercept moves by more than that from some n lambda on (E17).",
+            "A free intercept moves by more than the bound from some n lambda on (E17).",
             bool(broken) and broken[-1] is found[-1],
         ),
         Check(
             f"An intercept with a penalty of {', '.join(f'{one:g}' for one in FAINT)} moves by "
-            f"{', '.join(f'{move:.1f}' for move in last)} when the last record of a class goes: without a penalty, "
-            f"without end.",
+            f"{', '.join(f'{move:.1f}' for move in last)} when the last record of a class is removed: without a "
+            f"penalty, it is unbounded.",
             all(after > before + 3 for before, after in pairwise(last)),
         ),
     )

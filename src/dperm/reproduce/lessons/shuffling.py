@@ -110,20 +110,25 @@ def _checks(settings: list[ShuffledEpoch]) -> tuple[Check, ...]:
     factors = [one.least / one.poisson for one in settings]
     return (
         Check(
-            "Shuffled batches leak more than Poisson accounting says, at every noise.",
+            "The delta of shuffled batches exceeds that of Poisson accounting, at every noise multiplier.",
             all(one.poisson < one.least for one in settings),
         ),
         Check(
-            f"The factor is at least {LEAST_FACTOR} at every noise, and grows with it.",
+            f"The factor is at least {LEAST_FACTOR} at every noise multiplier, and grows with it.",
             factors == sorted(factors) and factors[0] > LEAST_FACTOR,
         ),
-        Check(f"At noise 0.4 delta is at least {at.least:.3f}, not {at.poisson:.3g}.", at.least > 1e4 * at.poisson),
+        Check(
+            f"At noise multiplier 0.4, delta is at least {at.least:.3f}, not {at.poisson:.3g}.",
+            at.least > 1e4 * at.poisson,
+        ),
         Check(
             "The simulated delta of the pair agrees with the two bounds within its interval.",
             all(one.least <= high and low <= one.most for one, (_, low, high) in seen),
         ),
         Check("The simulation alone refutes Poisson accounting.", all(low > one.poisson for one, (_, low, _) in seen)),
-        Check("The lower bound is below what holds without amplification.", all(o.least <= o.most for o in settings)),
+        Check(
+            "The lower bound is below the upper bound without amplification.", all(o.least <= o.most for o in settings)
+        ),
     )
 
 

@@ -129,26 +129,27 @@ def _checks(found: Errors) -> tuple[Check, ...]:
     ]
     return (
         Check(
-            "The sensitivity method errs more than objective perturbation, printed or corrected, and standard LR less.",
+            "The sensitivity method has a larger error than objective perturbation, printed or corrected, and "
+            "standard LR a smaller one.",
             all(mean[OUTPUT] > mean[name] > mean[STANDARD] for mean in both for name in inner),
         ),
         Check(
-            f"The means are within {NEAR} of those printed, and those of standard LR within 0.01.",
+            f"The means are within {NEAR} of the printed means, and those of standard LR within 0.01.",
             all(printed),
         ),
         Check(
-            f"The standard deviations, over draws and folds, are not those printed: with label noise {PRINTED} has "
-            f"{spread(found, PRINTED):.3f} for {printed_spread(PRINTED)}, less than two thirds; {STANDARD} "
-            f"{spread(found, STANDARD):.4f} for {printed_spread(STANDARD)}, less than a tenth.",
+            f"The standard deviations, over draws and folds, differ from the printed ones: with label noise {PRINTED} "
+            f"has {spread(found, PRINTED):.3f} instead of {printed_spread(PRINTED)}, less than two thirds; {STANDARD} "
+            f"{spread(found, STANDARD):.4f} instead of {printed_spread(STANDARD)}, less than a tenth.",
             spread(found, PRINTED) < SPREAD_SHARE * printed_spread(PRINTED)
             and spread(found, STANDARD) < STANDARD_SHARE * printed_spread(STANDARD),
         ),
         Check(
-            "Where T36b holds it costs nothing (0.002 at most); T36a errs more, and JMLR 2011 most.",
+            "Where T36b holds, the proof costs at most 0.002; T36a has a larger error, and JMLR 2011 the largest.",
             all(abs(mean[OURS] - mean[PRINTED]) < 2e-3 and mean[OURS] < mean[SHARP] < mean[JMLR] for mean in both),
         ),
         Check(
-            "The published correction costs less than 0.05 of accuracy here.",
+            "The published correction costs less than 0.05 of accuracy.",
             all(mean[JMLR] - mean[PRINTED] < 0.05 for mean in both),
         ),
     )
