@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,11 +74,11 @@ def run(code: str, names: dict[str, Any]) -> Shown:
     tree, last = ast.parse(code), None
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         last = ast.Expression(tree.body.pop().value)  # type: ignore[attr-defined]
-    printed, figures = io.StringIO(), Figures()
-    with contextlib.redirect_stdout(printed), figures:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), collected_figures() as figures:
         exec(compile(tree, "<cell>", "exec"), names)
         value = None if last is None else eval(compile(last, "<cell>", "eval"), names)
-    return shown(printed.getvalue(), [*figures.found, *([] if value is None else [bundle(value)])])
+    return shown(printed.getvalue(), [*figures, *([] if value is None else [bundle(value)])])
 
 
 def bundle(value: Any) -> dict[str, Any]:
@@ -88,29 +89,24 @@ def bundle(value: Any) -> dict[str, Any]:
     return {"text/plain": repr(value), **html}
 
 
-class Figures:
-    """Block in which `matplotlib.pyplot.show` collects the open figures instead of opening windows."""
+@contextlib.contextmanager
+def collected_figures() -> Iterator[list[dict[str, Any]]]:
+    """Block in which ``matplotlib.pyplot.show`` draws and collects the open figures instead of opening windows."""
+    import matplotlib
+    from matplotlib import pyplot
 
-    def __init__(self) -> None:
-        self.found: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
 
-    def __enter__(self) -> None:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-
-        self._show, pyplot.show = pyplot.show, self._collect
-
-    def __exit__(self, *error: object) -> None:
-        from matplotlib import pyplot
-
-        pyplot.show = self._show
-
-    def _collect(self) -> None:
-        from matplotlib import pyplot
-
+    def collect() -> None:
         for number in pyplot.get_fignums():
             pyplot.figure(number).canvas.draw()
-            self.found.append({"image/png": "", "text/plain": ""})
+            found.append({"image/png": "", "text/plain": ""})
         pyplot.close("all")
+
+    matplotlib.use("Agg")
+    pyplot.switch_backend("Agg")
+    show, pyplot.show = pyplot.show, collect
+    try:
+        yield found
+    finally:
+        pyplot.show = show
