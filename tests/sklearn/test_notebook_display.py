@@ -63,7 +63,7 @@ def test_a_fitted_estimator_shows_guarantee_method_and_reasons():
     card = card_of(fitted._repr_html_())
     root = ElementTree.fromstring(card)
     names = [cell.text for cell in root.iter("th")]
-    assert names == ["guarantee", "protects", "status", "method", "charged to", "covered"]
+    assert names == ["guarantee", "protects", "method", "charged to", "covered"]
     assert "epsilon = 1" in card and "one record added or removed" in card and "objective perturbation" in card
     assert [item.text for item in root.iter("li")] == [str(reason) for reason in fitted.plan_.why]
 
@@ -162,7 +162,7 @@ def test_a_profile_shows_upper_bounds_and_a_curve(guarantee):
     for delta, epsilon in rows.items():
         exact = profile.epsilon(float(delta))
         assert float(epsilon.replace("infinite", "inf")) >= exact
-        assert exact == np.inf or float(epsilon) <= exact * 1.002 + 1e-12
+        assert exact == np.inf or float(epsilon) <= exact * 1.001 + 1e-12  # four digits
     assert len(root.find(".//polyline").get("points").split()) > 40
 
 

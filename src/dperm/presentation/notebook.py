@@ -32,6 +32,8 @@ _BADGES: dict[Status, str] = {
     "neutral": f"border:1px solid {_GREY}",
 }
 _BADGE = "padding:0 6px;border-radius:3px;font-weight:600;white-space:nowrap"
+_SHORT_NAME = 20
+"""Row names of at most this many characters stay on one line."""
 _WIDTH, _HEIGHT = 380, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 10, 38
 """Margins of the chart in pixels."""
@@ -216,7 +218,8 @@ def _grid_cells(cells: Sequence[str]) -> str:
 
 
 def _row(name: str, value: object) -> str:
-    return f'<tr><th scope="row" style="{_CELL}">{escape(name)}</th><td style="{_CELL}">{_value(value)}</td></tr>'
+    style = f"{_CELL};white-space:nowrap" if len(name) <= _SHORT_NAME else _CELL
+    return f'<tr><th scope="row" style="{style}">{escape(name)}</th><td style="{_CELL}">{_value(value)}</td></tr>'
 
 
 def _value(value: object) -> str:

@@ -72,8 +72,8 @@ class PrivacyProfile(ABC):
 
     def _repr_html_(self) -> str:
         """Return the curve delta(epsilon) and epsilon at a few deltas, for notebooks. All numbers are upper bounds."""
+        found = [(delta, self.epsilon(delta)) for delta in _SHOWN_DELTAS]  # the curve is wider by up to 0.1 %
         curve = curve_of(self)
-        found = [(delta, curve.epsilon(delta)) for delta in _SHOWN_DELTAS]
         reached = [epsilon for _, epsilon in found if 0 < epsilon < _BEYOND_DOUBLES]
         end = 1.1 * max(reached, default=_SHOWN_EPSILON)
         epsilons = sorted({*reached, *(end * place / _SHOWN_POINTS for place in range(_SHOWN_POINTS + 1))})

@@ -107,8 +107,8 @@ class EstimatorDisplay:
             yield "adjacency", fields["adjacency"]
         else:
             yield from guarantee_rows(guarantee_as_dict(guarantee), record.unit)
-        uncovered = guarantee is not None and not fields.is_private and not fields.is_refuted
-        yield "status", NOT_COVERED_STATUS if uncovered else fields["status"]
+        if not fields.is_private:
+            yield "status", fields["status"] if guarantee is None else NOT_COVERED_STATUS
         public = {} if record is None else record.public
         if "method" in public:
             yield "method", method_description(public["method"])
