@@ -48,7 +48,7 @@ def test_an_estimator_keeps_the_diagram_and_has_one_card_below_it():
     for shown in (model(), model().fit(X, Y)):
         html = shown._repr_html_()
         assert "sk-top-container" in html and html.count(CARD) == 1
-        assert html.index(CARD) > html.index("</body>")
+        assert html.index(CARD) > html.rindex("sk-toggleable__content")
         ElementTree.fromstring(card_of(html))
 
 
