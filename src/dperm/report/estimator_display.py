@@ -66,32 +66,30 @@ class EstimatorDisplay:
         found._repr_html_inner = lambda: parameters() + card
         return found
 
-    def _is_fitted(self) -> bool:
-        return hasattr(self, "guarantee_")
+    def _read_statement(self) -> Statement | None:
+        """Return the statement of the fit; None before a fit."""
+        return self.statement_ if hasattr(self, "guarantee_") else None
 
     def _caption(self) -> str:
         """Return one line: the guarantee of a fit, or the requested one."""
-        if not self._is_fitted():
+        fields = self._read_statement()
+        if fields is None:
             return f"not fitted; requested epsilon={self.epsilon!r}, delta={self.delta!r}"
-        if not self._is_private():
-            return self._badge()[0]
-        return f"PRIVATE: {format_parameters(guarantee_as_dict(self.guarantee_))}"
+        badge, status = self._badge(fields)
+        return f"{badge}: {format_parameters(guarantee_as_dict(self.guarantee_))}" if status == "good" else badge
 
-    def _is_private(self) -> bool:
-        return self.guarantee_ is not None and self.statement_.is_private
-
-    def _badge(self) -> Badge:
-        if not self._is_fitted():
+    def _badge(self, fields: Statement | None) -> Badge:
+        if fields is None:
             return "NOT FITTED", "neutral"
-        if self._is_private():
-            return "PRIVATE", "good"
-        return ("NOT PRIVATE" if self.guarantee_ is None else "NOT COVERED"), "bad"
+        if self.guarantee_ is None:
+            return "NOT PRIVATE", "bad"
+        return ("PRIVATE", "good") if fields.is_private else ("NOT COVERED", "bad")
 
     def _privacy_card(self) -> Html:
-        facts = notebook_table(self._privacy_rows() if self._is_fitted() else self._requested_rows())
-        plan = getattr(self, "plan_", None)
-        reasons = notebook_list(getattr(plan, "why", ()))
-        return notebook_card("Privacy", facts, notebook_fold("reasons of the plan", reasons), badge=self._badge())
+        fields = self._read_statement()
+        facts = notebook_table(self._requested_rows() if fields is None else self._privacy_rows(fields))
+        reasons = notebook_list(getattr(getattr(self, "plan_", None), "why", ()))
+        return notebook_card("Privacy", facts, notebook_fold("reasons of the plan", reasons), badge=self._badge(fields))
 
     def _requested_rows(self) -> Iterator[tuple[str, object]]:
         yield "requested", f"epsilon={self.epsilon!r}, delta={self.delta!r}"
@@ -100,8 +98,8 @@ class EstimatorDisplay:
         yield "method", method if isinstance(method, str) else repr(method)
         yield "status", "not fitted: nothing was released"
 
-    def _privacy_rows(self) -> Iterator[tuple[str, object]]:
-        fields, guarantee, record = self.statement_, self.guarantee_, self.record_
+    def _privacy_rows(self, fields: Statement) -> Iterator[tuple[str, object]]:
+        guarantee, record = self.guarantee_, self.record_
         if guarantee is None:
             yield "guarantee", "none"
             yield "adjacency", fields["adjacency"]
