@@ -69,7 +69,8 @@ class DiagramBlock:
 
 def notebook_table(rows: Iterable[tuple[str, object]]) -> Html:
     """Return a table of two columns, a name and its value. Mappings and lists become blocks."""
-    return Html(f'<table style="{_TABLE}">{"".join(_row(name, value) for name, value in rows)}</table>')
+    body = "".join(_row(name, value) for name, value in rows)
+    return Html(f'<table style="{_TABLE};max-width:60em">{body}</table>')
 
 
 def notebook_grid(table: TextTable) -> Html:
@@ -219,7 +220,8 @@ def _grid_cells(cells: Sequence[str]) -> str:
 
 def _row(name: str, value: object) -> str:
     style = f"{_CELL};white-space:nowrap" if len(name) <= _SHORT_NAME else _CELL
-    return f'<tr><th scope="row" style="{style}">{escape(name)}</th><td style="{_CELL}">{_value(value)}</td></tr>'
+    cell = f'<td style="{_CELL};overflow-wrap:anywhere">{_value(value)}</td>'  # digests are long words
+    return f'<tr><th scope="row" style="{style}">{escape(name)}</th>{cell}</tr>'
 
 
 def _value(value: object) -> str:
