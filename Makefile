@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := test
-.PHONY: demo examples test test-slow test-oldest bench docs gallery lint format metrics clean
+.PHONY: demo examples test test-slow test-oldest bench docs gallery notebooks lint format metrics clean
 
 demo: $(VENV)/.examples
 	$(BIN)/python examples/from_the_command_line.py
@@ -59,6 +59,10 @@ docs: $(VENV)/.dev
 
 gallery: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/dperm reproduce all --folder docs/gallery --force
+
+# Execute the notebooks of the documentation and store their outputs.
+notebooks: $(VENV)/.dev
+	$(BIN)/python tools/execute_notebooks.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -11,7 +11,7 @@ copyright = "2026, The dperm developers"
 version = release = installed("dperm")
 
 extensions = [
-    "myst_parser",
+    "myst_nb",  # myst_parser, and notebooks
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.mathjax",
@@ -26,6 +26,7 @@ html_css_files = ["tables.css"]
 smartquotes = False  # D' and --json stay as they are
 myst_enable_extensions = ["dollarmath", "attrs_inline"]
 myst_heading_anchors = 3
+nb_execution_mode = "off"  # notebooks hold the outputs of a real run (`make notebooks`)
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"

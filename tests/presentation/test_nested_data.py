@@ -10,9 +10,9 @@ from dperm.presentation.nested_data import (
     html_value,
     is_short,
     markdown_lines,
-    notebook_table,
     text_lines,
 )
+from dperm.presentation.notebook import notebook_table
 
 HOSTILE = "<b>&\"'</b>"
 VALUE = {"a": [1, 2], "b": {"c": "two words", "d": None}, "e": [{"x": 1}, "two words"], "f": {}}

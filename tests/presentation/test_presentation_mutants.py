@@ -9,6 +9,7 @@ NUMBERS = "tests/presentation/test_numbers.py"
 TABLES = "tests/presentation/test_tables.py"
 DATA = "tests/presentation/test_nested_data.py"
 FACTS = "tests/presentation/test_facts.py"
+NOTEBOOK = "tests/presentation/test_notebook.py"
 
 MUTANTS = [
     Mutant(
@@ -94,6 +95,27 @@ MUTANTS = [
         '"u": "up"',
         '"u": "nearest"',
         f"{FACTS}::test_numbers_are_rounded_as_the_template_says",
+    ),
+    Mutant(
+        "values in a notebook are not escaped",
+        "notebook.py",
+        "return escape(one_line(value))",
+        "return one_line(value)",
+        f"{NOTEBOOK}::test_every_text_is_escaped_and_the_html_is_well_formed",
+    ),
+    Mutant(
+        "a notebook loads a style sheet",
+        "notebook.py",
+        'head = f"<div><strong>',
+        "head = f\"<link href='https://example.org/a.css'/><div><strong>",
+        f"{NOTEBOOK}::test_no_script_style_sheet_or_resource_and_only_neutral_colors_outside_badges",
+    ),
+    Mutant(
+        "text in a notebook is black on every theme",
+        "notebook.py",
+        "font-size:inherit;color:inherit",
+        "font-size:inherit;color:black",
+        f"{NOTEBOOK}::test_no_script_style_sheet_or_resource_and_only_neutral_colors_outside_badges",
     ),
 ]
 

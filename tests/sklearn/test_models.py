@@ -262,7 +262,7 @@ def test_notebooks_show_the_guarantee(each):
     assert "not fitted" in model._repr_html_()
     fitted = model.fit(*each.data)
     html = fitted._repr_html_()
-    assert "ApproxDP(epsilon=1.0, delta=1e-06, adjacency=REPLACE_ONE)" in html and "This fit only" in html
+    assert "(epsilon, delta)-DP: epsilon = 1, delta = 1e-6" in html and "This fit only" in html
     bundle = fitted._repr_mimebundle_()
     assert bundle["text/html"] == fitted._repr_html_() or "This fit only" in bundle["text/html"]
     assert bundle["text/plain"] == repr(fitted)
@@ -272,7 +272,7 @@ def test_a_seeded_model_is_shown_as_not_private(each):
     with pytest.warns(NotPrivateWarning):
         model = each.make(random_state=0).fit(*each.data)
     html = model._repr_html_()
-    assert "NOT PRIVATE" in html and "ApproxDP" not in html
+    assert "NOT PRIVATE" in html and "ApproxDP" not in html and "epsilon = 1" not in html
 
 
 def test_a_fit_without_surprises_is_silent(each):

@@ -13,7 +13,9 @@ from dperm.audit.claim import checked_claim, checked_profile, claimed_epsilon, i
 from dperm.audit.lower_bound import GAUSSIAN, NO_LEAK, LowerBound
 from dperm.errors import ParameterError
 from dperm.presentation.facts import Fact
-from dperm.presentation.numbers import INFINITE, format_down, format_up
+from dperm.presentation.notebook import Badge, notebook_card, notebook_grid, notebook_list
+from dperm.presentation.numbers import INFINITE, format_down, format_number, format_up
+from dperm.presentation.tables import TextTable
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
 from dperm.privacy.profile import PrivacyProfile
 
@@ -160,6 +162,19 @@ class Finding:
     def __str__(self) -> str:
         """Return the sentence of `verdict`."""
         return str(self.verdict)
+
+    def _repr_html_(self) -> str:
+        """Return the verdict, the bounds of all statistics and their reading, for notebooks."""
+        badge: Badge = ("VIOLATION", "bad") if self.violation else ("NO VIOLATION FOUND", "neutral")
+        header = ("statistic", "epsilon at least", "claimed", "at delta", "confidence", "method")
+        table = TextTable(header, [self._cells(name, bound) for name, bound in self.bounds.items()])
+        reading = notebook_list((*self.explanations, *self.notes))
+        return notebook_card(f"Audit of {self.subject}", str(self), notebook_grid(table), reading, badge=badge)
+
+    def _cells(self, name: str, bound: LowerBound) -> tuple[str, ...]:
+        level = "certain" if bound.confidence == 1 else f"{format_down(100 * bound.confidence, 4)} %"
+        claimed = format_up(self._claims[bound.delta], 4)
+        return (name, format_down(bound.epsilon, 4), claimed, format_number(bound.delta), level, bound.method)
 
     @property
     def verdict(self) -> Fact:

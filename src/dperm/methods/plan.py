@@ -20,9 +20,11 @@ from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.run import ReleaseFacts, release
 from dperm.noise.bits import Bits, Stream
 from dperm.presentation.facts import Fact
+from dperm.presentation.glossary import method_description
+from dperm.presentation.notebook import plan_card
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency, Release
-from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
 
 RELATIVE_TOLERANCES = (1e-6, 2e-5)
 """Smallest and largest usual tolerance of a solver, relative to the largest gradient of a record."""
@@ -175,6 +177,11 @@ class Plan(ABC):
         reasons = [f"- {reason}" for reason in self.why]
         numbers = [f"  {name} = {value}" for name, value in self.describe().items() if not isinstance(value, dict)]
         return "\n".join([f"Plan for {self.goal}:", *reasons, *numbers])
+
+    def _repr_html_(self) -> str:
+        """Return goal, method, reasons and public numbers for notebooks."""
+        rows = [("method", method_description(self.method)), ("noise", self.noise)]
+        return plan_card("Plan", guarantee_as_dict(self.goal), rows, self.why, self.describe())
 
     def describe(self) -> dict[str, object]:
         """Return the public numbers of the plan, as stored in the record of a run."""

@@ -17,7 +17,6 @@ _INDENT = "  "
 _LINKS = ("https://", "http://")
 _UNBROKEN = re.compile(r"\b(?:epsilon|delta|rho|mu) = [\w.-]*\w|\b\d[\d.]*e-\d+\b|\b\d[\d.]* %")
 """Text that must not be broken at the end of a line, such as 1e-5."""
-_CELL = "text-align:left;vertical-align:top;padding:2px 8px"
 
 
 def is_short(values: Sequence[object]) -> bool:
@@ -36,7 +35,7 @@ def text_lines(name: str, value: object) -> Iterator[str]:
         for item in value:
             yield from (_INDENT + line for line in _list_item(item))
     else:
-        yield f"{name}: {_one_line(value)}"
+        yield f"{name}: {one_line(value)}"
 
 
 def _list_item(item: object) -> Iterator[str]:
@@ -44,39 +43,14 @@ def _list_item(item: object) -> Iterator[str]:
         parts = [line for key, part in item.items() for line in text_lines(str(key), part)]
         yield from (f"{'  ' if place else '- '}{line}" for place, line in enumerate(parts))
     else:
-        yield f"- {_one_line(item)}"
+        yield f"- {one_line(item)}"
 
 
-def _one_line(value: object) -> str:
+def one_line(value: object) -> str:
+    """Return a value on one line; "none" for None and empty mappings."""
     if isinstance(value, list | tuple):
-        return ", ".join(f"[{_one_line(item)}]" if isinstance(item, list | tuple) else str(item) for item in value)
+        return ", ".join(f"[{one_line(item)}]" if isinstance(item, list | tuple) else str(item) for item in value)
     return "none" if value is None or value == {} else str(value)
-
-
-def notebook_table(rows: Iterable[tuple[str, object]]) -> str:
-    """Return an HTML table of two columns, a name and its value, for notebooks.
-
-    Its style is inline, because notebooks have their own style sheet.
-    """
-    return f"<table>{''.join(_notebook_row(name, value) for name, value in rows)}</table>"
-
-
-def _notebook_row(name: str, value: object) -> str:
-    return f'<tr><th style="{_CELL}">{escape(name)}</th><td style="{_CELL}">{_notebook_value(value)}</td></tr>'
-
-
-def _notebook_value(value: object) -> str:
-    """Return each item of a mapping or list as a block; nested mappings are indented."""
-    if isinstance(value, Mapping) and value:
-        return "".join(f"<div>{escape(str(name))}: {_notebook_item(item)}</div>" for name, item in value.items())
-    if isinstance(value, list | tuple) and not is_short(value):
-        return "".join(f"<div>{_notebook_value(item)}</div>" for item in value)
-    return escape(_one_line(value))
-
-
-def _notebook_item(value: object) -> str:
-    nested = bool(value) if isinstance(value, Mapping) else isinstance(value, list | tuple) and not is_short(value)
-    return f'<div style="margin-left:1em">{_notebook_value(value)}</div>' if nested else _notebook_value(value)
 
 
 def html_value(value: object) -> str:

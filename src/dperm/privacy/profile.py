@@ -7,6 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from dperm import checks
+from dperm.presentation.notebook import line_chart, notebook_card, notebook_grid, side_by_side
+from dperm.presentation.numbers import format_up
+from dperm.presentation.tables import TextTable
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.rounding import ULP
 
@@ -14,6 +17,12 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 _GOLDEN_ROUNDS = 36
 _BEYOND_DOUBLES = 800.0
 """Largest useful epsilon: e^-800 is 0 in double precision, so no larger epsilon changes a rate."""
+_SHOWN_DELTAS = (1e-3, 1e-5, 1e-6, 1e-9, 0.0)
+"""Rows of the table for notebooks."""
+_SHOWN_POINTS = 48
+"""Intervals of the curve for notebooks."""
+_SHOWN_EPSILON = 5.0
+"""End of the drawn curve if no epsilon of the table is finite and positive."""
 
 
 class PrivacyProfile(ABC):
@@ -142,6 +151,23 @@ class PrivacyProfile(ABC):
             If ``false_positive_rate`` is not in [0, 1].
         """
         return tradeoff_from_delta(self.delta, false_positive_rate)
+
+    def _repr_html_(self) -> str:
+        """Return the curve delta(epsilon) and epsilon at a few deltas, for notebooks. All numbers are upper bounds."""
+        found = [(delta, self.epsilon(delta)) for delta in _SHOWN_DELTAS]  # the curve is wider by up to 0.1 %
+        curve = curve_of(self)
+        reached = [epsilon for _, epsilon in found if 0 < epsilon < _BEYOND_DOUBLES]
+        end = 1.1 * max(reached, default=_SHOWN_EPSILON)
+        epsilons = sorted({*reached, *(end * place / _SHOWN_POINTS for place in range(_SHOWN_POINTS + 1))})
+        chart = line_chart(
+            [(epsilon, min(1.0, curve.delta(epsilon))) for epsilon in epsilons],
+            title="Privacy profile: delta as a function of epsilon, logarithmic",
+            x_label="epsilon",
+            y_label="delta",
+        )
+        rows = [(format_up(delta), format_up(epsilon, 4)) for delta, epsilon in found]
+        table = notebook_grid(TextTable(("delta", "epsilon at most"), rows))
+        return notebook_card(f"Privacy profile, {self.adjacency.value}", side_by_side(table, chart))
 
 
 def curve_of(profile: PrivacyProfile) -> PrivacyProfile:

@@ -3,7 +3,8 @@
 """Releases and their records. ``dperm.report`` makes statements from them."""
 
 import json
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from typing import Generic, TypeVar
@@ -11,12 +12,15 @@ from typing import Generic, TypeVar
 from dperm import checks
 from dperm.checks import shown
 from dperm.errors import AdjacencyError, EventFormatError, ParameterError
+from dperm.presentation.notebook import Badge, guarantee_rows, notebook_card, notebook_table
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, Guarantee, guarantee_as_dict, guarantee_from_dict
 from dperm.privacy.profile import PrivacyProfile
 
 FORMAT = 2
 """Format version of a stored record. Readers refuse unknown versions. Format 1 had no ``ledger``."""
+SHOWN_CHARACTERS = 300
+"""Longest text of a released value in a notebook."""
 
 Value = TypeVar("Value", covariant=True)
 Other = TypeVar("Other")
@@ -219,6 +223,25 @@ class Release(Generic[Value]):
             Release with the new record.
         """
         return replace(self, record=replace(self.record, public=public))
+
+    def _repr_html_(self) -> str:
+        """Return the value and the guarantee for notebooks, or NOT PRIVATE for a seeded run."""
+        badge: Badge = ("PRIVATE", "good") if self.record.is_private else ("NOT PRIVATE", "bad")
+        return notebook_card("Release", notebook_table(self._html_rows()), badge=badge)
+
+    def _html_rows(self) -> Iterator[tuple[str, object]]:
+        """Yield the rows of the table; a seeded run has no guarantee."""
+        yield "value", textwrap.shorten(repr(self.value), SHOWN_CHARACTERS, placeholder=" ...")
+        if self.record.is_private:
+            known = self.guarantee if isinstance(self.guarantee, AnyGuarantee) else self.record.guarantee
+            yield from guarantee_rows(guarantee_as_dict(known), self.record.unit)
+        else:
+            yield "guarantee", "none: a seed fixed the noise, and anyone with the seed can subtract it"
+        yield "noise", self.record.noise or "not stated"
+        if self.record.theorems:
+            yield "theorems", list(self.record.theorems)
+        if self.record.ledger:
+            yield "charged to", self.record.ledger.get("account") or "the budget of this process"
 
 
 def _plain(name: str, mapping: Mapping[str, object]) -> dict[str, object]:

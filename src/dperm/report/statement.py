@@ -10,7 +10,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from dperm.errors import EventFormatError, ParameterError
-from dperm.presentation.nested_data import notebook_table, text_lines
+from dperm.presentation.nested_data import text_lines
+from dperm.presentation.notebook import notebook_table
 from dperm.report import fields as names
 from dperm.report.audits import audits_of, with_verdict
 from dperm.report.contradictions import contradictions

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
-from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dperm.checks import shown
@@ -23,11 +22,11 @@ from dperm.data.targets import Target
 from dperm.erm.loss import Loss
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import EXTREME, ParameterError
-from dperm.presentation.nested_data import notebook_table
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
 from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement, write_statement
+from dperm.report.estimator_display import EstimatorDisplay
 from dperm.sklearn import files, parameters
 from dperm.sklearn.fit_result import FitResult, PrivateData, fit_private, fit_without_noise
 from dperm.sklearn.intervals import noise_interval
@@ -46,7 +45,7 @@ DERIVED = ("lipschitz", "curvature", "smoothness", "scale", "strength")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateLinearModel(BaseEstimator, ABC):
+class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
     """Base class of linear models fitted with differential privacy.
 
     Subclasses choose the loss and the kind of labels. The fields of this class and its subclasses are the parameters of
@@ -317,25 +316,6 @@ class PrivateLinearModel(BaseEstimator, ABC):
         tags.input_tags.sparse = True
         tags.non_deterministic = True
         return tags
-
-    def _repr_html_(self) -> str:
-        """Return scikit-learn's diagram with a table of the guarantee, or of the request before a fit."""
-        return f"<div>{estimator_html_repr(self)}{notebook_table(self._html_rows())}</div>"
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Return the text and HTML representations for notebooks."""
-        return {"text/plain": repr(self), "text/html": self._repr_html_()}
-
-    def _html_rows(self) -> list[tuple[str, object]]:
-        if not hasattr(self, "coef_"):
-            return [
-                ("asked for", f"epsilon={self.epsilon!r}, delta={self.delta!r}"),
-                ("adjacency", getattr(self.adjacency, "value", self.adjacency)),
-                ("status", "not fitted: nothing was released"),
-            ]
-        guarantee = "NOT PRIVATE" if self.guarantee_ is None else repr(self.guarantee_)
-        rows = [("guarantee", guarantee), ("status", self.statement_["status"])]
-        return rows + [(name, self.statement_[name]) for name in ("adjacency", "covered")]
 
     def _goal(self) -> Any:
         return parameters.goal_of(self.epsilon, self.delta, self.adjacency)

@@ -30,6 +30,7 @@ from dperm.noise import NotPrivateBits
 from dperm.privacy import Adjacency, Release
 from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement, statement, write_statement
+from dperm.report.estimator_display import EstimatorDisplay
 from dperm.torch import public_classes
 from dperm.torch.fit import required_count, train
 from dperm.torch.gradients.clipping import Clipping
@@ -46,7 +47,7 @@ IGNORED = -100
 
 
 @final
-class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Classifier with a module that returns a score for each class, trained by DP-SGD on the cross-entropy.
 
     Arguments are stored unchanged, and checked by ``fit``.

@@ -22,7 +22,9 @@ from dperm.methods.plan import row_limit
 from dperm.methods.sampling import SampledSteps, SamplingRequest
 from dperm.noise.bits import Bits
 from dperm.noise.grade import Grade
+from dperm.presentation.notebook import plan_card
 from dperm.privacy import Adjacency, ApproxDP
+from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.torch.checkpoint import plan_of_run
 from dperm.torch.gradients.clipping import LONGEST_CLIP, SHORTEST_CLIP, Clipping
 from dperm.torch.noise import StepNoise, step_noise
@@ -266,6 +268,18 @@ class DPSGDPlan:
             f"- the noisy sum is divided by {self.expected_batch_size:.6g}, whatever the sample holds.",
         ]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return goal, steps, clipping, noise and public numbers for notebooks."""
+        steps = [line.removeprefix("- ") for line in str(self).splitlines()[1:]]
+        return plan_card(
+            "DP-SGD plan",
+            guarantee_as_dict(self.goal),
+            (),
+            steps,
+            self.describe(),
+            unit="group" if self.method.records_per_group else "record",
+        )
 
     def attach(
         self,

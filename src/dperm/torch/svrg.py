@@ -26,7 +26,9 @@ from dperm.methods.sampled_noise import JointSums
 from dperm.methods.sampling import SampledSteps, SamplingRequest, record_mu
 from dperm.noise.bits import Bits
 from dperm.noise.grade import Grade
+from dperm.presentation.notebook import plan_card
 from dperm.privacy import Adjacency, ApproxDP, Release
+from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.torch.loss_functions import Loss
 from dperm.torch.noise import StepNoise, joint_step_noise, sums_of
 from dperm.torch.options import Options
@@ -271,6 +273,11 @@ class DPSVRGPlan:
             f"- grade {self.noise.grade.value}; the sums are divided by n and by the expected size of a sample.",
         ]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return goal, steps, clipping, noise and public numbers for notebooks."""
+        steps = [line.removeprefix("- ") for line in str(self).splitlines()[1:]]
+        return plan_card("DP-SVRG plan", guarantee_as_dict(self.goal), (), steps, self.describe())
 
     def run(
         self,
