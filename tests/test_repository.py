@@ -57,8 +57,12 @@ def test_the_constraints_pin_every_requirement_to_a_version_it_allows():
     lines = [line for line in read("constraints.txt").splitlines() if line and not line.startswith("#")]
     pinned = {canonicalize_name(name): release for name, release in (line.split("==") for line in lines)}
     project = PYPROJECT["project"]
-    groups = [project["dependencies"], *project["optional-dependencies"].values()]
-    required = [Requirement(text) for group in groups for text in group]
+    groups = [
+        project["dependencies"],
+        *project["optional-dependencies"].values(),
+        *PYPROJECT["dependency-groups"].values(),
+    ]
+    required = [Requirement(text) for group in groups for text in group if isinstance(text, str)]
     assert [
         str(need) for need in required if not need.specifier.contains(pinned.get(canonicalize_name(need.name), "0"))
     ] == []
