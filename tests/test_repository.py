@@ -47,9 +47,10 @@ def test_continuous_integration_can_run_its_script():
     assert read(".ci/run").startswith("#!")
 
 
-def test_the_commands_in_the_readme_and_in_contributing_are_make_targets():
+def test_the_make_commands_on_the_pages_for_developers_are_targets():
     targets = set(re.findall(r"^([a-z][a-z-]*):", read("Makefile"), re.MULTILINE))
-    promised = set(re.findall(r"\bmake ([a-z-]+)", read("README.md") + read("CONTRIBUTING.md") + read(".ci/run")))
+    pages = ("README.md", "CONTRIBUTING.md", "RELEASING.md", ".ci/run", ".github/PULL_REQUEST_TEMPLATE.md")
+    promised = {target for page in pages for target in re.findall(r"\bmake ([a-z-]+)", read(page))}
     assert {"demo", "test"} <= promised <= targets
 
 
