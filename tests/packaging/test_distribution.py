@@ -98,8 +98,8 @@ def test_the_sdist_contains_what_a_packager_needs_and_no_build_files(dist):
     assert top <= names
     assert {"tools/man_pages.py", "docs/conf.py", "tests/conftest.py", "Makefile", "constraints.txt"} <= names
     assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "src").rglob("*.py")} <= names
-    unwanted = ("__pycache__", ".venv", "build/", "dist/", ".pytest_cache", ".egg-info")
-    assert [name for name in names if any(part in name for part in unwanted)] == []
+    unwanted = ("build/", "dist/", ".venv", ".git/", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis")
+    assert [name for name in names if name.startswith(unwanted) or "__pycache__" in name or ".egg-info" in name] == []
 
 
 def test_the_long_description_renders(dist):

@@ -41,7 +41,7 @@ def completion(
     shell: Annotated[Shell, typer.Argument(metavar="SHELL", show_default=False, help="Name of the shell.")],
 ) -> None:
     """Print the completion script of a shell."""
-    from typer.completion import get_completion_script
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     typer.echo(get_completion_script(prog_name="dperm", complete_var=_VARIABLE, shell=shell.value))
 
@@ -49,6 +49,6 @@ def completion(
 def register_shells() -> None:
     """Register typer's answers for all shells, if a completion script asks."""
     if _VARIABLE in os.environ:
-        from typer.completion import completion_init
+        from typer.completion import completion_init  # type: ignore[attr-defined]
 
         completion_init()

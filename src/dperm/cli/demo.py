@@ -6,6 +6,7 @@ import csv
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -103,7 +104,7 @@ def _write_data(folder: Path, seed: int) -> None:
     (folder / "schema.toml").write_text(SCHEMA, encoding="utf-8")
 
 
-def _write(path: Path, rows: list[tuple[object, ...]]) -> None:
+def _write(path: Path, rows: Sequence[tuple[object, ...]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("age", "hours", "work", "income"), *rows])
 
