@@ -42,7 +42,7 @@ test-slow: $(VENV)/.dev
 test-oldest: $(OLDEST)/.dev
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest --numprocesses $(WORKERS) tests/sklearn tests/report tests/data tests/erm tests/methods
 
-# The front end, accounting, noise and ledger on the newest Python, with the newest releases of all dependencies.
+# The front end, accounting, noise and ledger on the newest Python.
 test-newest: $(NEWEST)/.dev
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(NEWEST)/bin/python -m pytest --numprocesses $(WORKERS) tests/sklearn tests/accounting tests/noise tests/ledger
 
@@ -123,8 +123,8 @@ $(OLDEST)/.dev: pyproject.toml
 		"pytest>=8" "pytest-xdist>=3.6" "hypothesis>=6.100" "mpmath>=1.3"
 	touch $@
 
-$(NEWEST)/.dev: pyproject.toml
+$(NEWEST)/.dev: pyproject.toml constraints.txt
 	$(NEWEST_PYTHON) -m venv $(NEWEST)
-	$(NEWEST)/bin/python $(PIP) --upgrade "pip>=25.1"
-	$(NEWEST)/bin/python $(PIP) --editable . --group test
+	$(NEWEST)/bin/python $(PIP) --constraint constraints.txt --upgrade "pip>=25.1"
+	$(NEWEST)/bin/python $(PIP) --constraint constraints.txt --editable . --group test
 	touch $@
