@@ -1,15 +1,18 @@
 # Everything runs in .venv, which is made on first use. Needs only make and Python 3.11 or newer:
 #   make test                      make demo PYTHON=python3.12
 PYTHON ?= python3
+NEWEST_PYTHON ?= python3.14
 WORKERS ?= auto
 
 VENV := .venv
 OLDEST := .venv-oldest
+NEWEST := .venv-newest
 BIN := $(VENV)/bin
-PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet --constraint constraints.txt
+PIP := -m pip --disable-pip-version-check --no-input install --quiet
+PIP_INSTALL := $(BIN)/python $(PIP) --constraint constraints.txt
 
 .DEFAULT_GOAL := test
-.PHONY: demo examples test test-slow test-oldest bench docs gallery notebooks lint format metrics clean
+.PHONY: demo examples test test-slow test-oldest test-newest bench docs gallery notebooks man dist lint format metrics clean
 
 demo: $(VENV)/.examples
 	$(BIN)/python examples/from_the_command_line.py
@@ -39,6 +42,10 @@ test-slow: $(VENV)/.dev
 test-oldest: $(OLDEST)/.dev
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest --numprocesses $(WORKERS) tests/sklearn tests/report tests/data tests/erm tests/methods
 
+# The front end, accounting, noise and ledger on the newest Python.
+test-newest: $(NEWEST)/.dev
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(NEWEST)/bin/python -m pytest --numprocesses $(WORKERS) tests/sklearn tests/accounting tests/noise tests/ledger
+
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/accounting.py
 	$(BIN)/python benchmarks/noise.py
@@ -64,6 +71,17 @@ gallery: $(VENV)/.dev
 notebooks: $(VENV)/.dev
 	$(BIN)/python tools/execute_notebooks.py
 
+# The manual pages of the command line; a wheel contains them.
+man: $(VENV)/.core
+	$(BIN)/python tools/man_pages.py build/man
+	@echo "Manual pages: build/man; try: man -l build/man/dperm.1"
+
+# The files of a release; RELEASING.md has the steps.
+dist: $(VENV)/.dev
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -86,11 +104,12 @@ clean:
 $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("dperm needs Python 3.11 or newer; $(PYTHON) is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
+	$(PIP_INSTALL) --upgrade "pip>=25.1" # the first with dependency groups
 	$(PIP_INSTALL) --editable .
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP_INSTALL) --editable ".[dev,docs]"
+	$(PIP_INSTALL) --editable . --group dev --group docs
 	touch $@
 
 $(VENV)/.examples: $(VENV)/.core
@@ -103,7 +122,13 @@ $(VENV)/.torch: $(VENV)/.examples
 
 $(OLDEST)/.dev: pyproject.toml
 	$(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip --disable-pip-version-check --no-input install --quiet --editable . \
+	$(OLDEST)/bin/python $(PIP) --editable . \
 		"scikit-learn==1.6.*" "numpy==1.26.*" "scipy==1.12.*" "pandas==2.2.*" "polars>=1,<2" "pyarrow>=15,<20" \
 		"pytest>=8" "pytest-xdist>=3.6" "hypothesis>=6.100" "mpmath>=1.3"
+	touch $@
+
+$(NEWEST)/.dev: pyproject.toml constraints.txt
+	$(NEWEST_PYTHON) -m venv $(NEWEST)
+	$(NEWEST)/bin/python $(PIP) --constraint constraints.txt --upgrade "pip>=25.1"
+	$(NEWEST)/bin/python $(PIP) --constraint constraints.txt --editable . --group test
 	touch $@

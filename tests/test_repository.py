@@ -47,9 +47,10 @@ def test_continuous_integration_can_run_its_script():
     assert read(".ci/run").startswith("#!")
 
 
-def test_the_commands_in_the_readme_and_in_contributing_are_make_targets():
+def test_the_make_commands_on_the_pages_for_developers_are_targets():
     targets = set(re.findall(r"^([a-z][a-z-]*):", read("Makefile"), re.MULTILINE))
-    promised = set(re.findall(r"\bmake ([a-z-]+)", read("README.md") + read("CONTRIBUTING.md") + read(".ci/run")))
+    pages = ("README.md", "CONTRIBUTING.md", "RELEASING.md", ".ci/run", ".github/PULL_REQUEST_TEMPLATE.md")
+    promised = {target for page in pages for target in re.findall(r"\bmake ([a-z-]+)", read(page))}
     assert {"demo", "test"} <= promised <= targets
 
 
@@ -57,8 +58,12 @@ def test_the_constraints_pin_every_requirement_to_a_version_it_allows():
     lines = [line for line in read("constraints.txt").splitlines() if line and not line.startswith("#")]
     pinned = {canonicalize_name(name): release for name, release in (line.split("==") for line in lines)}
     project = PYPROJECT["project"]
-    groups = [project["dependencies"], *project["optional-dependencies"].values()]
-    required = [Requirement(text) for group in groups for text in group]
+    groups = [
+        project["dependencies"],
+        *project["optional-dependencies"].values(),
+        *PYPROJECT["dependency-groups"].values(),
+    ]
+    required = [Requirement(text) for group in groups for text in group if isinstance(text, str)]
     assert [
         str(need) for need in required if not need.specifier.contains(pinned.get(canonicalize_name(need.name), "0"))
     ] == []

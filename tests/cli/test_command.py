@@ -18,6 +18,8 @@ from dperm.cli import (
     app,
     audit,
     calibrate,
+    completion,
+    demo,
     explain,
     fit,
     ledger,
@@ -34,6 +36,8 @@ HELPS = {
     "account": account.HELP,
     "audit": audit.HELP,
     "calibrate": calibrate.HELP,
+    "completion": completion.HELP,
+    "demo": demo.HELP,
     "explain": explain.HELP,
     "fit": fit.HELP,
     "ledger": ledger.HELP,
@@ -47,7 +51,10 @@ HELPS = {
     "schema check": schema.CHECK_HELP,
 }
 VERBS = sorted(HELPS.keys() - {"dperm"})
-EXAMPLES = sorted({line for text in HELPS.values() for line in re.findall(r"^  dperm (.*)$", text, re.MULTILINE)})
+EXAMPLES = sorted(
+    {line for text in HELPS.values() for line in re.findall(r"^  dperm (.*)$", text, re.MULTILINE)}
+    - set(re.findall(r"^  dperm (.*)$", demo.HELP, re.MULTILINE))  # tests/packaging/test_demo.py runs one of them
+)
 ENTRY = "from dperm.cli import main; main()"
 
 

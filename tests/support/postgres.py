@@ -44,6 +44,9 @@ _SETTINGS = {
     "restart_after_crash": "on",
     "logging_collector": "off",
 }
+_kept: list[object] = []
+"""Keeps the block of the shared server open in forked processes. There, Python 3.14 clears the functions of atexit; a
+generator that nobody refers to is closed, and would stop the server of the parent."""
 _GUARDIAN = """
 read line
 pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null)
@@ -163,6 +166,7 @@ def shared() -> Server:
         return server
     keep = running()
     server = keep.__enter__()
+    _kept.append(keep)
     atexit.register(keep.__exit__, None, None, None)
     return server
 

@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from dperm.cli import account, audit, calibrate, explain, fit, ledger, plan, predict, report, reproduce, schema
+from dperm.cli import (
+    account,
+    audit,
+    calibrate,
+    completion,
+    demo,
+    explain,
+    fit,
+    ledger,
+    plan,
+    predict,
+    report,
+    reproduce,
+    schema,
+)
 
 HELP = """Fit models to personal data with differential privacy: plan fits, charge them to a budget, and audit them.
 
@@ -50,6 +64,9 @@ app.command(help=explain.HELP, short_help="Bound an attacker's success against a
 app.command(help=reproduce.HELP, short_help="Check the claims of the lectures and redraw their figures.")(
     reproduce.reproduce
 )
+app.command(help=demo.HELP, short_help="Show the verbs at work, on synthetic data.")(demo.demo)
+app.command(help=completion.HELP, short_help="Print the completion script of a shell.")(completion.completion)
+completion.register_shells()
 
 
 def _print_version(wanted: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dperm.cli.options import number
+from dperm.cli.options import adjacency_names, number
 
 ESTIMATORS = "logistic|svc|linear|huber|quantile"
 TABLE_HELP = "Table in a .csv, .parquet, .arrow or .feather file."
@@ -31,6 +31,7 @@ Relation = Annotated[
     typer.Option(
         "--adjacency",
         metavar="add_remove|replace_one",
+        autocompletion=adjacency_names,
         show_default="the account's adjacency, or replace_one",
         help=ADJACENCY_HELP,
     ),

@@ -20,6 +20,11 @@ def _read_number(text: str) -> float:
         raise typer.BadParameter(f"{text!r} is not a number.") from None
 
 
+def adjacency_names() -> list[str]:
+    """Return the values of --adjacency, for shell completion."""
+    return ["add_remove", "replace_one"]
+
+
 Events = Annotated[
     list[str] | None,
     typer.Argument(metavar="EVENT", show_default=False, help="Events, composed in sequence; see the list above."),
@@ -40,6 +45,7 @@ AdjacencyName = Annotated[
     typer.Option(
         "--adjacency",
         metavar="add_remove|replace_one",
+        autocompletion=adjacency_names,
         show_default=False,
         help="Neighbouring data sets: one record added or removed, or one record replaced (n is public). [required]",
     ),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dperm.cli.options import number
+from dperm.cli.options import adjacency_names, number
 from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ ClaimedAdjacency = Annotated[
     typer.Option(
         "--adjacency",
         metavar="add_remove|replace_one",
+        autocompletion=adjacency_names,
         show_default=False,
         help="Adjacency of the claim and of the attack.",
     ),
