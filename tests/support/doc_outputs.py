@@ -15,7 +15,7 @@ import math
 import re
 
 TOLERANCE = 1e-6
-"""Relative: results of floating-point arithmetic differ between processors and versions of BLAS in their last digits."""
+"""Relative: results of floating-point arithmetic differ between processors and BLAS versions in their last digits."""
 
 ROUNDING = 1e-9
 VOLATILE = (
