@@ -13,9 +13,11 @@ version = release = installed("dperm")
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",
+    "sphinx_design",
 ]
 exclude_patterns = ["_build"]
 html_theme = "furo"
@@ -24,11 +26,13 @@ html_static_path = ["_static"]
 html_css_files = ["tables.css"]
 
 smartquotes = False  # D' and --json stay as they are
-myst_enable_extensions = ["dollarmath", "attrs_inline"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
+autosummary_generate = False  # the pages of docs/api are written by hand; the tables of classes are summaries
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
+suppress_warnings = ["ref.python"]  # names of attributes, such as profile, are those of several classes
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 
