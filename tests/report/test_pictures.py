@@ -3,8 +3,8 @@
 """Pictures of curves: kinds look different, gaps stay gaps, legends cover nothing, files are whole."""
 
 import math
-from itertools import pairwise
 import sys
+from itertools import pairwise
 
 import pytest
 
