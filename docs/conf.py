@@ -23,7 +23,7 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"dperm {release}"
 html_static_path = ["_static"]
-html_css_files = ["tables.css"]
+html_css_files = ["tables.css", "site.css"]
 
 smartquotes = False  # D' and --json stay as they are
 myst_enable_extensions = ["attrs_inline", "colon_fence", "dollarmath"]
@@ -75,7 +75,20 @@ def break_names(app, pagename, templatename, context, doctree):
     if "body" in context:
         body = re.sub(r'<span class="pre">[^<]+</span>', broken, context["body"])
         formula = r'(<span class="math notranslate nohighlight">[^<]*</span>(?:[.,;:?!)]+|-\w+))'
-        context["body"] = re.sub(formula, r'<span class="whole">\1</span>', body)
+        context["body"] = reachable(re.sub(formula, r'<span class="whole">\1</span>', body))
+
+
+def reachable(body):
+    """Let wide blocks and tables be reached, and scrolled, from the keyboard."""
+    body = body.replace("<pre>", '<pre tabindex="0">')
+    return body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
+
+
+def name_levels(app, pagename, templatename, context, doctree):
+    """Give the captions of the menu, which Sphinx declares as headings, the level that a heading needs."""
+    for part in ("body", "furo_navigation_tree"):
+        if part in context:
+            context[part] = context[part].replace('role="heading"', 'role="heading" aria-level="2"')
 
 
 def broken(span):
@@ -86,5 +99,6 @@ def setup(app):
     app.connect("source-read", name_rows)
     app.connect("source-read", link_statements)
     app.connect("html-page-context", break_names)
+    app.connect("html-page-context", name_levels, priority=900)  # after the theme, which makes the menu
     # After napoleon (priority 500), which turns the numpy sections into fields.
     app.connect("autodoc-process-docstring", prepare_docstring, priority=600)
