@@ -31,6 +31,7 @@ myst_heading_anchors = 3
 
 autosummary_generate = False  # the pages of docs/api are written by hand; the tables of classes are summaries
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True  # orders=DEFAULT_ORDERS, not its hundred numbers
 autodoc_typehints = "description"
 suppress_warnings = ["ref.python"]  # names of attributes, such as profile, are those of several classes
 napoleon_google_docstring = False
