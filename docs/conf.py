@@ -29,6 +29,7 @@ smartquotes = False  # D' and --json stay as they are
 myst_enable_extensions = ["attrs_inline", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
+toc_object_entries_show_parents = "hide"
 autosummary_generate = False  # the pages of docs/api are written by hand; the tables of classes are summaries
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True  # orders=DEFAULT_ORDERS, not its hundred numbers
