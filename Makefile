@@ -12,7 +12,7 @@ PIP := -m pip --disable-pip-version-check --no-input install --quiet
 PIP_INSTALL := $(BIN)/python $(PIP) --constraint constraints.txt
 
 .DEFAULT_GOAL := test
-.PHONY: demo examples test test-slow test-oldest test-newest bench docs gallery notebooks man dist lint format metrics clean
+.PHONY: demo examples test test-slow test-oldest test-newest bench docs accessibility gallery notebooks man dist lint format metrics clean
 
 demo: $(VENV)/.examples
 	$(BIN)/python examples/from_the_command_line.py
@@ -63,6 +63,13 @@ docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs build/docs
 	$(BIN)/python -m pytest tests/docs
 	@echo "Documentation: build/docs/index.html"
+
+# The built pages in a browser: needs npm and Chromium; says so if they are missing.
+AXE := build/axe/node_modules/axe-core/axe.min.js
+accessibility: $(VENV)/.dev
+	$(PIP_INSTALL) playwright
+	-npm install --silent --no-save --prefix build/axe axe-core@4.14.0
+	$(BIN)/python tools/accessibility.py build/docs --axe $(AXE)
 
 gallery: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/dperm reproduce all --folder docs/gallery --force

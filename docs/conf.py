@@ -13,23 +13,29 @@ version = release = installed("dperm")
 extensions = [
     "myst_nb",  # myst_parser, and notebooks
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",
+    "sphinx_design",
 ]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"dperm {release}"
 html_static_path = ["_static"]
-html_css_files = ["tables.css"]
+html_css_files = ["tables.css", "site.css"]
 
 smartquotes = False  # D' and --json stay as they are
-myst_enable_extensions = ["dollarmath", "attrs_inline"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"  # notebooks hold the outputs of a real run (`make notebooks`)
 
+toc_object_entries_show_parents = "hide"
+autosummary_generate = False  # the pages of docs/api are written by hand; the tables of classes are summaries
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True  # orders=DEFAULT_ORDERS, not its hundred numbers
 autodoc_typehints = "description"
+suppress_warnings = ["ref.python"]  # names of attributes, such as profile, are those of several classes
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 
@@ -72,7 +78,20 @@ def break_names(app, pagename, templatename, context, doctree):
     if "body" in context:
         body = re.sub(r'<span class="pre">[^<]+</span>', broken, context["body"])
         formula = r'(<span class="math notranslate nohighlight">[^<]*</span>(?:[.,;:?!)]+|-\w+))'
-        context["body"] = re.sub(formula, r'<span class="whole">\1</span>', body)
+        context["body"] = reachable(re.sub(formula, r'<span class="whole">\1</span>', body))
+
+
+def reachable(body):
+    """Let wide blocks and tables be reached, and scrolled, from the keyboard."""
+    body = body.replace("<pre>", '<pre tabindex="0">')
+    return body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
+
+
+def name_levels(app, pagename, templatename, context, doctree):
+    """Give the captions of the menu, which Sphinx declares as headings, the level that a heading needs."""
+    for part in ("body", "furo_navigation_tree"):
+        if part in context:
+            context[part] = context[part].replace('role="heading"', 'role="heading" aria-level="2"')
 
 
 def broken(span):
@@ -83,5 +102,6 @@ def setup(app):
     app.connect("source-read", name_rows)
     app.connect("source-read", link_statements)
     app.connect("html-page-context", break_names)
+    app.connect("html-page-context", name_levels, priority=900)  # after the theme, which makes the menu
     # After napoleon (priority 500), which turns the numpy sections into fields.
     app.connect("autodoc-process-docstring", prepare_docstring, priority=600)

@@ -1,17 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Every public name is in the API reference."""
+"""Every public name is in the API reference, and every public class has a page with an example."""
 
 import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 from doc_pages import DOCS, blocks
 
-API = DOCS / "api.md"
+API = DOCS / "api"
 PUBLIC = (
     "dperm",
     "dperm.accounting",
@@ -53,7 +54,8 @@ def public_names(module: ModuleType) -> list[str]:
 
 def belongs(value: object, module: ModuleType) -> bool:
     home = getattr(value, "__module__", "") or ""
-    return not inspect.ismodule(value) and home.startswith(module.__name__ if is_package(module) else "dperm.")
+    inside = home.startswith(module.__name__) if is_package(module) else home == module.__name__
+    return not inspect.ismodule(value) and inside
 
 
 def is_package(module: ModuleType) -> bool:
@@ -61,8 +63,9 @@ def is_package(module: ModuleType) -> bool:
 
 
 def documented() -> Iterator[str]:
-    """Each object that a directive of the page documents, by its own name."""
-    text = "\n".join(block.text for block in blocks(API) if block.kind == "{eval-rst}")
+    """Each object that a directive of a page documents, by its own name."""
+    found = (block for page in sorted(API.rglob("*.md")) for block in blocks(page))
+    text = "\n".join(block.text for block in found if block.kind == "{eval-rst}")
     for kind, target, options in DIRECTIVE.findall(text):
         if kind == "module":
             yield from members(importlib.import_module(target), options)
@@ -75,9 +78,16 @@ def members(module: ModuleType, options: str) -> list[str]:
     return [name.strip() for name in listed[1].split(",")] if listed else public_names(module)
 
 
+def public_classes() -> dict[str, type]:
+    """The classes of all public modules by the names of their pages, without exceptions and warnings."""
+    modules = [importlib.import_module(name) for name in PUBLIC]
+    found = {name: getattr(module, name) for module in modules for name in public_names(module)}
+    return {name: one for name, one in found.items() if inspect.isclass(one) and not issubclass(one, BaseException)}
+
+
 @pytest.fixture(scope="module")
 def in_the_reference() -> set[str]:
-    return set(documented()) | set(re.findall(r"`(?:\w+\.)*(\w+)", API.read_text(encoding="utf-8")))
+    return set(documented())
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -90,3 +100,28 @@ def test_every_public_name_is_in_the_reference(name, in_the_reference):
 def test_a_name_that_is_missing_would_be_found(in_the_reference):
     assert "calibrate" in in_the_reference
     assert "no_such_name" not in in_the_reference
+
+
+@pytest.mark.parametrize("name", sorted(public_classes()))
+def test_every_public_class_has_a_page_with_an_example(name):
+    (page,) = API.rglob(f"{name}.md")
+    shown = [block.text for block in blocks(page) if block.kind == "{eval-rst}"]
+    assert [text for text in shown if re.search(rf"^\.\. autoclass:: dperm\S*\.{name}$", text, re.MULTILINE)]
+    assert has_example(public_classes()[name].__doc__ or "", page)
+
+
+@pytest.mark.parametrize("page", sorted(API.glob("*.md")), ids=lambda page: page.stem)
+def test_every_page_of_a_group_of_functions_has_an_example(page):
+    assert page.stem == "index" or has_example("", page)
+
+
+def has_example(docstring: str, page: Path) -> bool:
+    """Whether the docstring or the page has a session; tests/docs runs both."""
+    return ">>> " in docstring or any(block.kind == "pycon" for block in blocks(page))
+
+
+def test_a_class_without_an_example_would_be_found(tmp_path):
+    page = tmp_path / "Page.md"
+    page.write_text("# Page\n\n```text\nnothing\n```\n", encoding="utf-8")
+    assert not has_example("No example.", page)
+    assert has_example(">>> 1 + 1", page)

@@ -8,6 +8,7 @@ import pkgutil
 from types import ModuleType
 
 import pytest
+from doc_outputs import Checker
 
 import dperm
 
@@ -21,7 +22,7 @@ def with_examples(name: str) -> list[doctest.DocTest]:
 @pytest.mark.parametrize("test", [test for name in MODULES for test in with_examples(name)], ids=lambda test: test.name)
 def test_the_example_in_the_docstring_prints_what_it_says(test):
     report: list[str] = []
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    runner = doctest.DocTestRunner(checker=Checker())
     assert runner.run(test, out=report.append).failed == 0, "".join(report)
 
 

@@ -5,7 +5,9 @@
 Per page, in order and in one namespace: ``python`` blocks are executed, ``pycon`` blocks are executed and their
 output is compared, and in ``console`` blocks every ``$ dperm ...`` command is run and what it prints is compared.
 ``console exit 2`` has to end with code 2, and may show what goes to stderr. A ``toml schema.toml`` block is written to
-that file. ``python needs g++`` is executed where that program is. ``...`` in an expected output stands for anything.
+that file. ``python needs g++`` is executed where that program is. ``| head -n 3`` and ``| tail -n 3`` after a command
+keep some of its lines. ``console quiet`` may leave out what a command prints. tests/support/doc_outputs.py has the
+rules of the comparison: pages show real outputs, without ellipses.
 """
 
 import doctest
@@ -19,9 +21,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from doc_outputs import Checker, agree
 from doc_pages import PAGES, ROOT, Block, blocks
 
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 CLI = "from dperm.cli import main; main()"
 
 Namespace = dict[str, object]
@@ -46,18 +48,30 @@ def run_pycon(block: Block, page: Path, names: Namespace) -> None:
     test = doctest.DocTestParser().get_doctest(block.text, names, page.name, str(page), block.line)
     test.globs = names
     report: list[str] = []
-    result = doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=report.append, clear_globs=False)
+    runner = doctest.DocTestRunner(checker=Checker(noise_of(block)), verbose=False)
+    result = runner.run(test, out=report.append, clear_globs=False)
     if result.failed:
         raise ExampleError("".join(report))
 
 
 def run_console(block: Block, page: Path, names: Namespace) -> None:
-    code = int(block.options[1]) if block.options[:1] == ("exit",) else 0
+    code = int(option(block, "exit") or 0)
     for session in ("\n" + block.text).split("\n$ ")[1:]:
         command, _, expected = session.replace("\\\n", " ").partition("\n")
         if command.startswith("dperm "):
             printed = output_of(command, code).strip("\n")
-            compare(f"{page.name}:{block.line}: {command}", expected.strip("\n"), printed)
+            if expected.strip() or "quiet" not in block.options:
+                compare(f"{page.name}:{block.line}: {command}", expected.strip("\n"), printed, noise_of(block))
+
+
+def option(block: Block, name: str) -> str | None:
+    """The word after ``name`` in the first line of the block."""
+    return block.options[block.options.index(name) + 1] if name in block.options else None
+
+
+def noise_of(block: Block) -> float | None:
+    tolerance = option(block, "noisy")
+    return None if tolerance is None else float(tolerance)
 
 
 def write_toml(block: Block, page: Path, names: Namespace) -> None:
@@ -68,15 +82,27 @@ def write_toml(block: Block, page: Path, names: Namespace) -> None:
 
 def output_of(command: str, code: int = 0) -> str:
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    command, *cuts = command.split(" | ")
     arguments = [sys.executable, "-c", CLI, *shlex.split(command)[1:]]
     done = subprocess.run(arguments, capture_output=True, text=True, env=environment, check=False)
     if done.returncode != code:
         raise ExampleError(f"{command} ended with {done.returncode}, not {code}:\n{done.stderr}")
-    return done.stdout if code == 0 else done.stdout + done.stderr
+    text = done.stdout if code == 0 else done.stdout + done.stderr
+    for cut in cuts:
+        text = shorten(text, *cut.split())
+    return text
 
 
-def compare(where: str, expected: str, printed: str) -> None:
-    if not doctest.OutputChecker().check_output(expected + "\n", printed + "\n", FLAGS):
+def shorten(text: str, program: str, flag: str, count: str) -> str:
+    """The first or the last lines, as the programs head and tail give them."""
+    if program not in ("head", "tail") or flag != "-n":
+        raise ExampleError(f"a page may pipe into head -n or tail -n, not into {program} {flag}")
+    lines = text.splitlines()
+    return "\n".join(lines[: int(count)] if program == "head" else lines[-int(count) :])
+
+
+def compare(where: str, expected: str, printed: str, noisy: float | None = None) -> None:
+    if not agree(expected, printed, noisy):
         raise ExampleError(f"{where}\nexpected:\n{expected}\nprinted:\n{printed}")
 
 
@@ -107,7 +133,10 @@ def test_the_examples_of_the_page_run_and_print_what_it_says(page, tmp_path, mon
         ("pycon", ">>> 1 + 1\n3"),
         ("console", "$ dperm no-such-command"),
         ("console", "$ dperm --help\nnothing like this"),
-        ("console exit 2", "$ dperm --version\n..."),
+        ("console", "$ dperm --version"),
+        ("console quiet", "$ dperm --version\nnothing like this"),
+        ("console exit 2", "$ dperm --version\n0.0"),
+        ("console", "$ dperm --version | grep -n 3\n"),
         ("toml", "this is = not = TOML"),
     ],
 )

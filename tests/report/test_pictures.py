@@ -4,11 +4,12 @@
 
 import math
 import sys
+from itertools import pairwise
 
 import pytest
 
 from dperm import ParameterError
-from dperm.report.pictures import Curve, Picture, draw
+from dperm.report.pictures import Curve, Picture, draw, spread_labels
 from dperm.report.plot_style import LINE, SECOND
 
 X = (1.0, 10.0, 100.0)
@@ -41,8 +42,33 @@ def test_titles_labels_and_names_are_shown():
 
 def test_no_two_curves_look_alike():
     curves = [Curve(f"{kind} {place}", X, X, kind) for kind in KINDS for place in range(3)]
-    lines = draw(picture(*curves)).get_lines()
+    lines = [line for line in draw(picture(*curves)).get_lines() if line.get_label() != "_leader"]
     assert len({look(line) for line in lines}) == len(curves) == 12
+
+
+def test_more_than_four_curves_are_labelled_at_their_ends():
+    ax = draw(picture(*(Curve(f"curve {place}", X, (1.0, 2.0, 3.0 + place)) for place in range(5))))
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == []
+    heights = {text.get_text(): text.get_position()[1] for text in ax.texts}
+    assert sorted(heights, key=heights.get) == [f"curve {place}" for place in range(5)]
+    assert all(text.get_position()[0] > 1 for text in ax.texts)
+
+
+def test_four_curves_have_a_legend():
+    ax = draw(picture(*(Curve(f"curve {place}", X, X) for place in range(4))))
+    assert len(ax.get_legend().get_texts()) == 4
+    assert not ax.texts
+
+
+@pytest.mark.parametrize("places", [[0.5] * 6, [0.0] * 6, [1.0] * 6, [0.1, 0.11, 0.5, 0.52, 0.9, 1.0]])
+def test_labels_do_not_overlap_and_stay_inside(places):
+    found = spread_labels(places, [0.1] * 6, gap=0.02)
+    assert all(after - before >= 0.12 - 1e-12 for before, after in pairwise(found))
+    assert found[0] >= 0.05 - 1e-12 and found[-1] <= 0.95 + 1e-12
+
+
+def test_labels_with_enough_room_stay_where_they_are():
+    assert spread_labels([0.2, 0.5, 0.8], [0.1] * 3, gap=0.02) == [0.2, 0.5, 0.8]
 
 
 def test_what_is_wrong_is_dashed_in_its_own_colour_and_what_is_published_is_grey():

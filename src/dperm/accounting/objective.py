@@ -40,7 +40,7 @@ class PerturbedObjective(SingleEvent):
     >>> from dperm.accounting import PerturbedObjective, account
     >>> fit = PerturbedObjective(noise_multiplier=5.0, curvature=0.025)
     >>> account(fit, adjacency="add_remove").delta(epsilon=1.0)
-    3.33594...e-08
+    3.3359402113499044e-08
     """
 
     noise_multiplier: float

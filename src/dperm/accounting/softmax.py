@@ -68,7 +68,7 @@ class PerturbedSoftmax(SingleEvent):
     >>> from dperm.accounting import PerturbedSoftmax, account
     >>> fit = PerturbedSoftmax(noise_multiplier=5.0, curvature=0.01, classes=3)
     >>> account(fit, adjacency="add_remove").delta(epsilon=1.0)
-    5.89636...e-08
+    5.8963608483079935e-08
     """
 
     noise_multiplier: float

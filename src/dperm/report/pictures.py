@@ -6,7 +6,7 @@ Measured, proved, published and wrong curves have different styles.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from os import PathLike
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.lines import Line2D
+    from matplotlib.transforms import Transform
 
 Kind = Literal["measured", "proved", "published", "wrong"]
 """Kind of a curve: drawn with markers, as a solid line, as a dotted line, or as a dashed line in a warning color."""
@@ -39,6 +41,13 @@ _DECADES = 2.5
 """Shorter logarithmic axes have labels between the powers of ten."""
 _TICK, _SMALL_TICK, _TO_NUMBER = 3.5, 2.0, 7.0
 """Lengths of ticks, and the distance from the axis to its labels, which is the same for both kinds of ticks."""
+_MOST_IN_LEGEND = 4
+"""Pictures with more curves have a label at the right end of each curve in place of a legend."""
+_LABEL, _LINE_HEIGHT, _GAP = 20, 0.040, 0.014
+"""Characters per line of a label, and the height of a line and of the gap between labels as shares of the axes."""
+_LEADER = (1.012, 1.05)
+"""Ends of the line from a curve to its label, as shares of the width of the axes."""
+_DPI = 220
 _ON_TOP = 2.5
 """Drawing order of dashed lines, above solid ones (2), so that both are visible where they overlap."""
 
@@ -129,7 +138,8 @@ def draw(picture: Picture, ax: "Axes | None" = None, *, path: "str | PathLike[st
     ParameterError
         If matplotlib is not installed.
     """
-    ax = new_axes(6.4, 5.0) if ax is None else ax
+    labelled = len(picture.curves) > _MOST_IN_LEGEND
+    ax = new_axes(8.0 if labelled else 6.4, 5.0) if ax is None else ax
     for curve, style in zip(picture.curves, _styled(picture.curves), strict=True):
         _draw_curve(ax, curve, style)
     ax.set(xlabel=picture.x_label, ylabel=picture.y_label)
@@ -196,9 +206,12 @@ def _number(value: float) -> str:
 
 
 def _finish(ax: "Axes", picture: Picture) -> None:
-    """Put the legend between title and plot, where no curve crosses it."""
+    """Put the legend between title and plot, where no curve crosses it; label more than four curves directly."""
     tidy(ax)
-    handles = [*ax.get_legend_handles_labels()[0], *_shade(picture)]
+    labelled = len(picture.curves) > _MOST_IN_LEGEND
+    if labelled:
+        _label_curves(ax)
+    handles = [*([] if labelled else ax.get_legend_handles_labels()[0]), *_shade(picture)]
     names = [str(handle.get_label()) for handle in handles]
     legend = ax.legend(
         handles=handles,
@@ -216,6 +229,72 @@ def _finish(ax: "Axes", picture: Picture) -> None:
     legend.get_title().set_fontsize("medium")
 
 
+def _label_curves(ax: "Axes") -> None:
+    """Write the name of each curve beside its right end, in the color of the curve, without overlaps."""
+    ax.autoscale_view()
+    to_share = ax.transData + ax.transAxes.inverted()
+    ends = [(line, _right_end(line, to_share)) for line in ax.get_lines()]
+    texts = {line: fill(str(line.get_label()), _LABEL) for line, _ in ends}
+    ordered = sorted(ends, key=lambda one: one[1][1])
+    heights = [_LINE_HEIGHT * (1 + texts[line].count("\n")) for line, _ in ordered]
+    places = spread_labels([end[1] for _, end in ordered], heights, gap=_GAP)
+    for (line, (x, y)), place in zip(ordered, places, strict=True):
+        color = line.get_color()
+        ax.plot(
+            (x, _LEADER[0], _LEADER[1]),
+            (y, y, place),
+            transform=ax.transAxes,
+            color=color,
+            linewidth=0.7,
+            alpha=0.7,
+            clip_on=False,
+            linestyle=line.get_linestyle(),
+            label="_leader",
+        )
+        ax.text(
+            _LEADER[1] + 0.01,
+            place,
+            texts[line],
+            transform=ax.transAxes,
+            color=_DARK if color == LINE else color,
+            fontsize="small",
+            va="center",
+            linespacing=1.05,
+            parse_math=False,
+        )
+
+
+def _right_end(line: "Line2D", to_share: "Transform") -> tuple[float, float]:
+    """Return the last finite point of a curve, as shares of the width and the height of the axes."""
+    points = [point for point in to_share.transform(line.get_xydata()) if math.isfinite(point[1])]
+    x, y = max(points, key=lambda point: float(point[0])) if points else (1.0, 0.5)
+    return float(x), min(max(float(y), 0.0), 1.0)
+
+
+def spread_labels(places: Sequence[float], heights: Sequence[float], *, gap: float) -> list[float]:
+    """Return centers of labels within [0, 1], near increasing places and without overlaps.
+
+    Parameters
+    ----------
+    places
+        Wanted centers, in increasing order.
+    heights
+        Heights of the labels. Their sum with the gaps should be at most 1.
+    gap
+        Smallest distance between labels.
+    """
+    found: list[float] = []
+    bottom = 0.0
+    for place, height in zip(places, heights, strict=True):
+        found.append(max(place, bottom + height / 2))
+        bottom = found[-1] + height / 2 + gap
+    top = 1.0
+    for index in reversed(range(len(found))):
+        found[index] = min(found[index], top - heights[index] / 2)
+        top = found[index] - heights[index] / 2 - gap
+    return found
+
+
 def _shade(picture: Picture) -> "Iterator[Artist]":
     """Yield the legend entry of the bands."""
     from matplotlib.patches import Patch
@@ -226,4 +305,4 @@ def _shade(picture: Picture) -> "Iterator[Artist]":
 
 def _write(ax: "Axes", path: Path) -> None:
     with whole_file(path) as file:
-        ax.figure.figure.savefig(file, format=path.suffix[1:].lower() or "png", dpi=110)
+        ax.figure.figure.savefig(file, format=path.suffix[1:].lower() or "png", dpi=_DPI)

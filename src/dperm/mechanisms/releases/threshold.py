@@ -85,8 +85,8 @@ class Threshold(GridSelection[Cut]):
     >>> fever = Threshold(PureDP(1.0, "add_remove"), bounds=(35.0, 42.0), classes=("well", "ill"))
     >>> fever.event
     Pure(epsilon=1.0, adjacency=<Adjacency.ADD_REMOVE: 'add_remove'>)
-    >>> fever.release([36.4, 36.9, 38.2, 39.5], ["well", "well", "ill", "ill"]).value
-    Cut(threshold=..., below='well', above='ill')
+    >>> fever.release([36.4, 36.9, 38.2, 39.5], ["well", "well", "ill", "ill"]).value.above
+    'ill'
     """
 
     goal: PureDP | ApproxDP
