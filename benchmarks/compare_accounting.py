@@ -133,7 +133,9 @@ def main() -> None:
     warnings.simplefilter("ignore")  # the RDP accountant warns about its orders
     print_header(("dp-accounting", "opacus", "torch"))
     peers = ("dp-accounting PLD", "Opacus PRV", "Opacus RDP")
-    title = "Epsilon: dperm with the relative width of its bracket and CPU time; peers with excess and ratio of CPU time"
+    title = (
+        "Epsilon: dperm with the relative width of its bracket and CPU time; peers with excess and ratio of CPU time"
+    )
     print_table(title, ("training", "dperm", *peers), (epsilon_row(case, options.repeats) for case in CASES))
     title = "Noise multiplier for a target: smaller is better; ratio of CPU time to dperm"
     print_table(title, ("target", "dperm", *peers), (noise_row(target, options.repeats) for target in TARGETS))

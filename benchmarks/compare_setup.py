@@ -79,8 +79,12 @@ def print_table(title: str, names: Sequence[str], rows: Iterable[Sequence[str]])
 
 
 def mean_and_error(scores: Sequence[float]) -> str:
-    """Mean and its standard error; for R^2 far below 0, the median."""
-    if statistics.fmean(scores) < -10:
-        return f"median {statistics.median(scores):.2g}"
+    """Mean and its standard error."""
     error = statistics.stdev(scores) / math.sqrt(len(scores)) if len(scores) > 1 else 0.0
     return f"{statistics.fmean(scores):.3f} ± {error:.3f}"
+
+
+def median_score(scores: Sequence[float]) -> str:
+    """Median, for scores without a lower limit such as R^2."""
+    middle = statistics.median(scores)
+    return f"{middle:.3f}" if middle > -10 else f"{middle:.1e}"
