@@ -14,7 +14,8 @@ Three tables:
   recommends, dperm the encoded rows;
 - linear regression, median R^2 on scikit-learn's diabetes data and on California housing (from ``--data``).
   diffprivlib gives pure epsilon; dperm is run with delta = 0 and with delta = 1e-5. Bounds of columns and labels are
-  public constants, the same for both (benchmarks/convex_regression_data.py).
+  public constants, the same for both (benchmarks/convex_regression_data.py); rows are clipped to them beforehand, also
+  those of the test part.
 
 Data: Adult (its own test part) and credit default (a quarter for testing) from ``--data`` or DPERM_DATA; without them
 scikit-learn's breast cancer data. dperm's default rules were fixed with the test part of Adult in view; credit default
@@ -27,7 +28,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ from dperm.sklearn import PrivateLinearRegression, PrivateLogisticRegression
 
 EPSILONS = (0.1, 0.5, 1.0, 4.0)
 DELTA = 1e-5
+NAMES = ("model", *(f"ε = {epsilon:g}" for epsilon in EPSILONS), "CPU s per fit")
 Fit = Callable[[float], float]
 """Score on the test part of one fit at epsilon."""
 
@@ -183,8 +185,27 @@ def reference(data: Data) -> str:
     return f"{data.name} ({size}; without privacy {plain:.3f}, larger class {max(share, 1 - share):.3f})"
 
 
+def pure_table(data: Data, peer: Diffprivlib | None, directory: Path, *, runs: int) -> None:
+    """Logistic regression under pure epsilon by both libraries."""
+    rows = [row("dperm `PrivateLogisticRegression`", own_logistic(data, delta=0.0), runs)]
+    rows += [peer_row(peer, "logistic", data.save(directory), runs=runs)] if peer is not None else []
+    print_table(f"Accuracy, pure ε, replace one; {reference(data)}", NAMES, rows)
+
+
+def approximate_table(data: Data, binned: Data | None, options: argparse.Namespace) -> None:
+    """Logistic regression of dperm and DP-EBM."""
+    promised = {"delta": DELTA, "adjacency": "add_remove"}
+    rows = [row("dperm `PrivateLogisticRegression`", own_logistic(data, **promised), options.runs)]
+    if binned is not None:
+        rows.append(row("dperm, numbers in public bins", own_logistic(binned, **promised), options.runs))
+    rows.append(row("interpret DP-EBM", additive(data), options.additive_runs))
+    print_table(f"Accuracy, (ε, 1e-5), add or remove one; {reference(data)}", NAMES, rows)
+
+
 def regression_table(data: Regression, peer: Diffprivlib | None, directory: Path, *, runs: int) -> None:
     """R^2 of linear regression by both libraries."""
+    low, high = np.array(data.bounds).T
+    data = replace(data, X=np.clip(data.X, low, high), X_test=np.clip(data.X_test, low, high))
     path = directory / f"{data.name}.npz"
     split = {"X": data.X, "y": data.y, "X_test": data.X_test, "y_test": data.y_test}
     np.savez(path, **split, bounds=np.array(data.bounds), label_range=data.label_range)
@@ -202,7 +223,7 @@ def regression_table(data: Regression, peer: Diffprivlib | None, directory: Path
     plain = LinearRegression().fit(data.X, data.y).score(data.X_test, data.y_test)
     size = f"{data.n:,} records, {data.X.shape[1]} columns"
     title = f"Median R², replace one; {data.name} ({size}; without privacy {plain:.3f})"
-    print_table(title, ("model", *(f"ε = {epsilon:g}" for epsilon in EPSILONS), "CPU s per fit"), rows)
+    print_table(title, NAMES, rows)
 
 
 def main() -> None:
@@ -211,36 +232,30 @@ def main() -> None:
     add_diffprivlib(parser)
     parser.add_argument("--data", type=Path, default=os.environ.get("DPERM_DATA"), help="directory of the data")
     parser.add_argument("--runs", type=int, default=10, help="fits of each linear model at each epsilon")
+    parser.add_argument("--only", choices=("classification", "regression"), help="one of the two parts")
     parser.add_argument("--additive-runs", type=int, default=3, help="fits of DP-EBM at each epsilon")
     options = parser.parse_args()
     warnings.simplefilter("ignore", DpermWarning)  # noise that dominates: the tables show it
     warnings.simplefilter("ignore", UserWarning)
     peer = Diffprivlib(options.diffprivlib_python) if options.diffprivlib_python else None
     print_header(("scikit-learn", "interpret"), peer)
-    sets = [breast_cancer()]
+    sets, binned = [breast_cancer()], None
     if options.data:
         directory = Path(options.data)
         sets = [adult(directory, "adult_jmlr2011.npz", "scaled numbers and one-hot codes"), credit(directory)]
         binned = adult(directory, "adult_v2.npz", "numbers in public bins")
-    names = ("model", *(f"ε = {epsilon:g}" for epsilon in EPSILONS), "CPU s per fit")
+    regressions = [diabetes()]
+    if options.data:
+        regressions.append(california(Path(options.data) / "california.csv.gz"))
     with tempfile.TemporaryDirectory() as folder:
-        for data in sets:
-            rows = [row("dperm `PrivateLogisticRegression`", own_logistic(data, delta=0.0), options.runs)]
-            if peer is not None:
-                rows.append(peer_row(peer, "logistic", data.save(Path(folder)), runs=options.runs))
-            print_table(f"Accuracy, pure ε, replace one; {reference(data)}", names, rows)
-        for data in sets:
-            promised = {"delta": DELTA, "adjacency": "add_remove"}
-            rows = [row("dperm `PrivateLogisticRegression`", own_logistic(data, **promised), options.runs)]
-            if data.name.startswith("Adult"):
-                rows.append(row("dperm, numbers in public bins", own_logistic(binned, **promised), options.runs))
-            rows.append(row("interpret DP-EBM", additive(data), options.additive_runs))
-            print_table(f"Accuracy, (ε, 1e-5), add or remove one; {reference(data)}", names, rows)
-        regressions = [diabetes()]
-        if options.data:
-            regressions.append(california(Path(options.data) / "california.csv.gz"))
-        for each in regressions:
-            regression_table(each, peer, Path(folder), runs=options.runs)
+        if options.only != "regression":
+            for data in sets:
+                pure_table(data, peer, Path(folder), runs=options.runs)
+            for data in sets:
+                approximate_table(data, binned if data is sets[0] else None, options)
+        if options.only != "classification":
+            for each in regressions:
+                regression_table(each, peer, Path(folder), runs=options.runs)
     if peer is not None:
         peer.close()
 

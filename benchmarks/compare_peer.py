@@ -38,6 +38,16 @@ def logistic(path: str, epsilon: float) -> dict[str, float]:
     return {"score": float(model.score(X_test, y_test)), "seconds": seconds}
 
 
+def naive_bayes(path: str, epsilon: float) -> dict[str, float]:
+    """One fit of GaussianNB with the public bounds of the columns."""
+    with np.load(path) as stored:
+        X, y, X_test, y_test, bounds = (stored[name] for name in ("X", "y", "X_test", "y_test", "bounds"))
+    start = time.process_time()
+    model = models.GaussianNB(epsilon=epsilon, bounds=(bounds[:, 0], bounds[:, 1])).fit(X, y)
+    seconds = time.process_time() - start
+    return {"score": float(model.score(X_test, y_test)), "seconds": seconds}
+
+
 def linear(path: str, epsilon: float) -> dict[str, float]:
     """One fit of LinearRegression with its defaults and the public bounds of columns and labels."""
     with np.load(path) as stored:
@@ -63,7 +73,7 @@ def draws(mechanism: str, value: float, count: int) -> dict[str, Any]:
     return {"values": [float(each).hex() for each in values], "seconds": seconds}
 
 
-TASKS = {"versions": versions, "logistic": logistic, "linear": linear, "draws": draws}
+TASKS = {"versions": versions, "logistic": logistic, "naive_bayes": naive_bayes, "linear": linear, "draws": draws}
 
 
 def main() -> None:
