@@ -56,7 +56,7 @@ def main() -> None:
     chosen = [case for case in CASES if not options.only or case.name in options.only.split(",")]
     names = ("model", "ordinary step", "dperm exact", "dperm fast", "dperm fast, compiled", "Opacus, fastest mode")
     title = "CPU time of a private step / ordinary step: median over rounds (quartiles)"
-    print_table(title, names, [compared(case, options.seconds) for case in chosen])
+    print_table(title, names, (compared(case, options.seconds) for case in chosen))
 
 
 if __name__ == "__main__":

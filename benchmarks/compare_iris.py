@@ -4,7 +4,7 @@
 
     python benchmarks/compare_iris.py --diffprivlib-python .venv-diffprivlib/bin/python
 
-120 records are for training and 30 for testing. diffprivlib fits `GaussianNB` and dperm `PrivateLogisticRegression`, with
+120 records are for training and 30 for testing. diffprivlib fits `GaussianNB`, dperm `PrivateLogisticRegression`, with
 the same public bounds. Both repeat over the same splits. Each fit has a guarantee of its own.
 """
 

@@ -74,7 +74,7 @@ def print_table(title: str, names: Sequence[str], rows: Iterable[Sequence[str]])
     print("| " + " | ".join(names) + " |")
     print("|" + "---|" * len(names))
     for row in rows:
-        print("| " + " | ".join(row) + " |")
+        print("| " + " | ".join(row) + " |", flush=True)
     print(flush=True)
 
 
