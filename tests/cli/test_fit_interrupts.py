@@ -5,7 +5,6 @@
 Every process is sent a real signal, at a point that is the same in every run.
 """
 
-import functools
 import os
 import signal
 import subprocess
@@ -14,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from warm_python import WarmPython
+from warm_python import libraries
 
 from dperm.accounting.budget import State
 from dperm.cli.interrupts import Interrupts
@@ -44,15 +43,10 @@ setattr(owner, name, interrupted)
 """
 
 
-@functools.cache
-def warm():
-    """A process without the package: a function is replaced before another module has it."""
-    return WarmPython(["scipy.optimize", "scipy.stats", "sklearn.linear_model", "typer", "rich", "cryptography.fernet"])
-
-
 def run(place, *, after=False, number="SIGINT", times=1, arguments=FIT):
+    """The function is replaced before another module of the package has it."""
     code = AT.format(place=place, after=after, number=number, times=times) + ENTRY
-    return warm().run(code, arguments, cwd=Path.cwd(), environment=os.environ)
+    return libraries().run(code, arguments, cwd=Path.cwd(), environment=os.environ)
 
 
 def states():

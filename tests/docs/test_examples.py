@@ -9,7 +9,6 @@ that file. ``python needs g++`` is executed where that program is. ``...`` in an
 """
 
 import doctest
-import functools
 import os
 import shlex
 import shutil
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from doc_pages import PAGES, ROOT, Block, blocks
-from warm_python import WarmPython
+from warm_python import package
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 CLI = "from dperm.cli import main; main()"
@@ -66,16 +65,9 @@ def write_toml(block: Block, page: Path, names: Namespace) -> None:
         Path(name).write_text(block.text, encoding="utf-8")
 
 
-@functools.cache
-def warm() -> WarmPython:
-    """A process that has imported the command line and the libraries behind its verbs."""
-    verbs = ("fit", "predict", "plan", "account", "ledger", "report", "audit", "reproduce")
-    return WarmPython(["dperm.sklearn", "scipy.stats", *(f"dperm.cli.{verb}" for verb in verbs), "dperm.cli.app"])
-
-
 def output_of(command: str, code: int = 0) -> str:
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
-    done = warm().run(CLI, shlex.split(command)[1:], cwd=Path.cwd(), environment=environment)
+    done = package().run(CLI, shlex.split(command)[1:], cwd=Path.cwd(), environment=environment)
     if done.returncode != code:
         raise ExampleError(f"{command} ended with {done.returncode}, not {code}:\n{done.stderr}")
     return done.stdout if code == 0 else done.stdout + done.stderr

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests on the package with one line changed, in a process of their own."""
 
-import functools
 import importlib.util
 import os
 import subprocess
@@ -14,11 +13,10 @@ from types import CodeType
 from typing import Any
 
 from mutant_log import Recorder, logged_mutant
-from warm_python import WarmPython
+from warm_python import libraries
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
-LIBRARIES = ("pytest", "hypothesis", "numpy", "scipy.stats", "scipy.optimize", "sklearn.linear_model", "mpmath")
 PLAIN = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
 CHANGED = f"import sys, package_mutants; package_mutants.change_source(*sys.argv[1:4]); del sys.argv[1:4]; {PLAIN}"
 
@@ -72,12 +70,6 @@ def change_source(module: str, old: str, new: str) -> None:
     assert importlib.import_module(module).__changed_source__
 
 
-@functools.cache
-def warm() -> WarmPython:
-    """A process with the libraries that the killers need, and without the package."""
-    return WarmPython(LIBRARIES)
-
-
 def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Python in the repository."""
     environment = {
@@ -85,7 +77,7 @@ def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         "PYTHONPATH": os.pathsep.join([str(SOURCE), str(Path(__file__).parent)]),
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
-    return warm().run(code, arguments, cwd=ROOT, environment=environment)
+    return libraries().run(code, arguments, cwd=ROOT, environment=environment)
 
 
 def pytest_on(*nodes: str, mutant: Mutant | None = None) -> subprocess.CompletedProcess[str]:

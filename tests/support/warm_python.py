@@ -8,6 +8,7 @@ working directory, environment, streams and exit code. Only the imports are shar
 
 import atexit
 import contextlib
+import functools
 import io
 import json
 import os
@@ -66,8 +67,23 @@ class WarmPython:
         self._server.wait()
 
 
-def serve(modules: Sequence[str]) -> None:
-    """Fork for every line of stdin, and answer with the exit code."""
+@functools.cache
+def package() -> WarmPython:
+    """A process that has imported the package, its command line and the libraries behind it, and has run nothing."""
+    verbs = ("fit", "predict", "plan", "account", "ledger", "report", "audit", "reproduce")
+    commands = [f"dperm.cli.{verb}" for verb in ("app", "output", *verbs)]
+    others = ["dperm.sklearn", "dperm.report", "dperm.ledger.sqlite.store", "dperm.audit.black_box", "dperm.audit.exact"]
+    return WarmPython([*commands, *others, "scipy.stats", "typer._adapters", "rich.table", "rich.progress"])
+
+
+@functools.cache
+def libraries() -> WarmPython:
+    """A process that has imported libraries, and nothing of the package."""
+    return WarmPython(["pytest", "hypothesis", "mpmath", "scipy.stats", "sklearn.linear_model", "typer", "rich"])
+
+
+def serve(modules: Sequence[str]) -> int:
+    """Fork for every line of stdin, and answer with the exit code; in a fork, return it."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for name in modules:
@@ -76,9 +92,11 @@ def serve(modules: Sequence[str]) -> None:
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            os._exit(exit_code_of(json.loads(line)))
+            answers.close()
+            return exit_code_of(json.loads(line))
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
+    return 0
 
 
 def exit_code_of(request: Mapping[str, Any]) -> int:
@@ -92,16 +110,12 @@ def exit_code_of(request: Mapping[str, Any]) -> int:
     take_streams(request["streams"])
     try:
         exec(compile(request["code"], "<string>", "exec"), {"__name__": "__main__"})
-        code = 0
     except SystemExit as end:
-        code = ended_with(end)
+        return ended_with(end)
     except BaseException:
         traceback.print_exc()
-        code = 1
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    return code
+        return 1
+    return 0
 
 
 def take_streams(paths: Sequence[str]) -> None:
@@ -125,4 +139,4 @@ def ended_with(end: SystemExit) -> int:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1:])
+    sys.exit(serve(sys.argv[1:]))
