@@ -72,7 +72,13 @@ def package() -> WarmPython:
     """A process that has imported the package, its command line and the libraries behind it, and has run nothing."""
     verbs = ("fit", "predict", "plan", "account", "ledger", "report", "audit", "reproduce")
     commands = [f"dperm.cli.{verb}" for verb in ("app", "output", *verbs)]
-    others = ["dperm.sklearn", "dperm.report", "dperm.ledger.sqlite.store", "dperm.audit.black_box", "dperm.audit.exact"]
+    others = [
+        "dperm.sklearn",
+        "dperm.report",
+        "dperm.ledger.sqlite.store",
+        "dperm.audit.black_box",
+        "dperm.audit.exact",
+    ]
     return WarmPython([*commands, *others, "scipy.stats", "typer._adapters", "rich.table", "rich.progress"])
 
 
