@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from dperm import ApproxDP, Pure, PureDP
 from dperm.cli.output import up
+from dperm.data.pipeline_steps import checked_steps
 from dperm.errors import DpermWarning
 from dperm.ledger import Ledger
 from dperm.ledger.sqlite import handles
@@ -346,7 +347,9 @@ def test_a_statement_is_compared_with_the_booked_event_and_what_follows_from_it(
     assert word in found(f"ledger verify {fitted / 'census.ledger'} --model {forged}")
 
 
-def test_a_statement_cannot_lose_the_preparation_that_is_not_covered(answered, found, tmp_path):
+def test_a_statement_cannot_lose_the_preparation_that_is_not_covered(answered, found, tmp_path, monkeypatch):
+    """Versions 0.9.0 and 0.10.0 charged such fits; they are refused now."""
+    monkeypatch.setattr("dperm.sklearn.base.checked_steps", lambda choice, budgeted: checked_steps(choice))
     limit = ApproxDP(3.0, 1e-6, "replace_one")
     ledger = Ledger.open(tmp_path / "census.ledger", limit, dataset="census", blocks=2)
     X = np.random.default_rng(0).uniform(-1, 1, (300, 2))

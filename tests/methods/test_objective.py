@@ -262,3 +262,16 @@ def test_b_is_drawn_on_a_fine_grid_with_the_right_size(kind):
     expected = term.deviation**2
     assert np.mean(drawn**2) == pytest.approx(expected, rel=0.1)
     assert abs(np.mean(drawn)) < 5 * term.deviation / math.sqrt(drawn.size)
+
+
+def test_the_reason_for_lambda_names_n_and_the_coefficients_where_they_matter():
+    goal = ApproxDP(0.1, 1e-6, "replace_one")
+
+    def chosen(dim: int, n: int | None) -> tuple[float, str]:
+        found = objective_regularization(ProblemSpec(Logistic(), 1.0, dim, clip=0.5, n=n), goal)
+        return found.value, str(found.why)
+
+    for dim, n in ((21, 500), (21, None), (2001, 500)):
+        value, reason = chosen(dim, n)
+        changed = {chosen(dim + dim // 4, n)[0] != value, n is not None and chosen(dim, n + n // 4)[0] != value}
+        assert (f"{dim} coefficients" in reason) == (True in changed), reason

@@ -272,7 +272,7 @@ def test_numbers_are_rounded_to_the_side_that_is_asked_for(number, up, down):
 def test_percentages_are_rounded_up():
     assert [format_rate(rate) for rate in (0.5, 0.54701, 0.001)] == ["50 %", "54.8 %", "0.1 %"]
     assert [format_rate(rate) for rate in (0.99961, 0.9999989, 0.9999999, 1.0)] == [
-        "99.97 %",
+        "99.961 %",
         "99.9999 %",
         *[NO_LIMIT] * 2,
     ]

@@ -251,7 +251,7 @@ def test_to_sklearn_predicts_the_same(each, intercept):
 def test_a_fitted_model_keeps_no_data(each):
     X, y = np.tile(each.X, (20, 1)), np.tile(each.y, 20)
     sizes = [len(pickle.dumps(each.make().fit(X[:rows], y[:rows]))) for rows in (2000, 40_000)]
-    assert abs(sizes[0] - sizes[1]) < 100 and max(sizes) < 20_000
+    assert abs(sizes[0] - sizes[1]) < 500 and max(sizes) < 20_000  # reasons of the plan depend on n, which is public
 
 
 # display

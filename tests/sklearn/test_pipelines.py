@@ -33,6 +33,8 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection
 from sklearn.tree import DecisionTreeClassifier
 
+from dperm import Ledger, PureDP
+from dperm.accounting import MemoryBudget
 from dperm.data import Numeric
 from dperm.errors import DataError, DpermWarning, LeakError, ParameterError
 from dperm.report.statement import Statement
@@ -179,6 +181,33 @@ def test_without_a_guarantee_nothing_is_refused():
 def test_the_warning_about_missing_bounds_names_the_trap():
     with pytest.warns(DpermWarning, match="Do not scale X by its own mean.*StandardScaler"):
         model(feature_norm=None).fit(X, Y)
+
+
+def test_a_fit_on_uncovered_preparation_has_no_guarantee_and_no_place_in_a_budget():
+    """The limit of an account would not cover it, and statements of other fits would say that it does."""
+    budget = MemoryBudget(PureDP(5.0, "replace_one"))
+    uncovered = make_pipeline(StandardScaler(), model(fitted_transformers="not_covered", delta=0.0))
+    with pytest.warns(DpermWarning, match="learnt from the private data"):
+        fitted = uncovered.fit(X, Y)[-1]
+    assert fitted.guarantee_ is None and fitted.profile_ is None
+    assert not fitted.statement_.is_private
+    uncovered[-1].set_params(ledger=budget)
+    with pytest.raises(LeakError, match=r"StandardScaler learnt .* no limit of a budget covers"):
+        uncovered.fit(X, Y)
+    with parallel_config("threading"), pytest.raises(LeakError, match=r"joblib worker.*n_jobs"):
+        OneVsRestClassifier(model(ledger=budget, delta=0.0), n_jobs=2).fit(X, Y)
+    assert not budget.entries
+
+
+def test_after_a_seeded_run_other_statements_do_not_rate_the_account(tmp_path):
+    budget = Ledger.open(tmp_path / "people.ledger", PureDP(5.0, "replace_one"), dataset="people", unit="one person")
+    with pytest.warns(DpermWarning, match="NOT PRIVATE"):
+        model(ledger=budget, delta=0.0, random_state=1).fit(X, Y)
+    stated = model(ledger=budget, delta=0.0).fit(X, Y).statement_
+    filled = stated.filled({name: "stated" for name in stated.required_gaps})
+    assert filled.headline.level == "not rated" and filled.headline.together is None
+    text = " ".join(str(filled).split())
+    assert "Not rated: runs with a seed" in text and "sees everything charged to" not in text
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])

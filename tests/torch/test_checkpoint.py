@@ -22,7 +22,7 @@ from dperm.torch import QuantileClipping
 from dperm.torch.released_model import model_digest
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:all planned steps", "ignore:the resumed training has", "ignore:the loop ended after"
+    "ignore:all planned steps", "ignore:the resumed training has", "ignore:the loop ended before"
 )
 
 

@@ -20,7 +20,7 @@ from dperm.torch import lease
 from dperm.torch.lease import DrawLease
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:all planned steps", "ignore:the resumed training has", "ignore:the loop ended after"
+    "ignore:all planned steps", "ignore:the resumed training has", "ignore:the loop ended before"
 )
 LIMIT = ApproxDP(5.0, 5e-3, "add_remove")
 STEPS = 128

@@ -113,7 +113,7 @@ def test_a_step_that_failed_in_the_middle_ends_the_training(monkeypatch, budget)
     assert spent(budget) > 0
 
 
-@pytest.mark.filterwarnings("ignore:the loop ended after")
+@pytest.mark.filterwarnings("ignore:the loop ended before")
 def test_a_fork_draws_no_noise():
     model = nn.Linear(3, 2)
     with attached(model, rehearsal=False) as private:

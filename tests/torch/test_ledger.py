@@ -88,7 +88,7 @@ def test_an_error_burns_the_charge_and_says_so(budget):
     assert "burned" in " ".join(caught.value.__notes__)
 
 
-@pytest.mark.filterwarnings("ignore:the loop ended after")
+@pytest.mark.filterwarnings("ignore:the loop ended before")
 def test_a_loop_that_is_left_early_is_charged_in_full(budget):
     model = model_of()
     with attached(plan_of(), model, ledger=budget) as private:

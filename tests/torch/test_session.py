@@ -5,6 +5,7 @@
 import copy
 import io
 import pickle
+import re
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,8 @@ from torch import nn
 from torch_training import attached, data_of, loss_of, model_of, plan_of, sgd, walk, weights_of
 
 from dperm import ApproxDP
-from dperm.errors import DpermWarning, NotPrivateWarning, ParameterError
+from dperm.accounting import MemoryBudget
+from dperm.errors import AssumptionError, DpermWarning, NotPrivateWarning, ParameterError
 from dperm.report import statement
 
 OPTIMIZERS = {
@@ -95,7 +97,7 @@ def test_a_scheduler_steps_where_the_optimizer_did():
     assert optimizer.param_groups[0]["lr"] == 0.5**5
 
 
-@pytest.mark.filterwarnings("ignore:the loop ended after")
+@pytest.mark.filterwarnings("ignore:the loop ended before")
 def test_a_loop_that_is_left_early_keeps_the_planned_guarantee():
     plan, model = plan_of(), model_of()
     with attached(plan, model) as private:
@@ -110,10 +112,35 @@ def test_a_loop_that_takes_all_steps_or_is_continued_from_a_checkpoint_ends_with
     with attached(plan, model) as private:
         walk(private, model, steps=2)
         private.save(tmp_path / "run.pt")
-    with pytest.warns(DpermWarning, match="ended after 1 of"), attached(plan, model_of()) as private:
+    with pytest.warns(DpermWarning, match="before the last of the"), attached(plan, model_of()) as private:
         walk(private, private.model, steps=1)
     with attached(plan, model_of()) as private:
         walk(private, private.model, steps=plan.steps)
+
+
+@pytest.mark.parametrize("size", [1e-8, 1e-4, 1.0])
+@pytest.mark.parametrize("rehearsal", [True, False])
+def test_a_penalty_in_the_loss_is_refused_before_the_charge(size, rehearsal):
+    budget, plan, model = MemoryBudget(ApproxDP(10.0, 1e-4, "add_remove"), blocks=2), plan_of(), model_of()
+    message = "the loss uses the parameter '.*' outside of the model.*weight_decay"
+    with (
+        pytest.raises(AssumptionError, match=message),
+        attached(plan, model, ledger=budget, rehearsal=rehearsal) as private,
+    ):
+        for batch in private:
+            private.step(loss_of(model, *batch) + size * sum(p.square().sum() for p in model.parameters()))
+    assert not budget.entries
+
+
+def test_an_early_end_with_a_budget_warns_although_a_checkpoint_was_saved(tmp_path):
+    budget, plan, model = MemoryBudget(ApproxDP(10.0, 1e-4, "add_remove"), blocks=2), plan_of(), model_of()
+    with (
+        pytest.warns(DpermWarning, match="cannot be resumed") as caught,
+        attached(plan, model, ledger=budget) as private,
+    ):
+        walk(private, model, steps=2)
+        private.save(tmp_path / "run.pt")
+    assert not re.search(r"\b2\b", str(caught[0].message)), "the number of steps may depend on the data"
 
 
 @pytest.mark.filterwarnings("ignore:all planned steps")
@@ -172,7 +199,7 @@ def test_the_clip_norm_is_that_of_the_plan():
         assert private.clip_norm == 0.25
 
 
-@pytest.mark.filterwarnings("ignore:the loop ended after")
+@pytest.mark.filterwarnings("ignore:the loop ended before")
 def test_what_the_steps_so_far_would_have_cost_is_called_no_guarantee():
     plan, model = plan_of(), model_of()
     with attached(plan, model) as private:

@@ -13,7 +13,7 @@ from torch_training import attached, data_of, loss_of, model_of, plan_of, sgd, w
 from dperm.errors import AssumptionError, DataError, DpermError, LeakError, ParameterError
 
 
-@pytest.mark.filterwarnings("ignore:the loop ended after")
+@pytest.mark.filterwarnings("ignore:the loop ended before")
 def test_a_step_belongs_to_a_batch():
     model = model_of()
     with attached(plan_of(), model) as private:
@@ -93,7 +93,7 @@ def test_losses_that_mix_examples_are_seen_after_batches_of_one_row_too():
             private.step(losses if k < 2 else losses * losses.mean())
 
 
-@pytest.mark.filterwarnings("ignore:the loop ended after")
+@pytest.mark.filterwarnings("ignore:the loop ended before")
 def test_one_loop_at_a_time():
     model = model_of()
     with attached(plan_of(), model) as private:
@@ -108,7 +108,7 @@ def test_one_loop_at_a_time():
         next(inner)
 
 
-@pytest.mark.filterwarnings("ignore:the loop ended after")
+@pytest.mark.filterwarnings("ignore:the loop ended before")
 def test_a_sample_that_was_seen_cannot_be_dropped_for_another_one():
     model = model_of()
     with attached(plan_of(rate=0.9, physical_batch_size=5), model) as private:
@@ -148,7 +148,7 @@ def test_nothing_is_drawn_after_the_block(name):
         USES[name](private)
 
 
-@pytest.mark.filterwarnings("ignore:the loop ended after")
+@pytest.mark.filterwarnings("ignore:the loop ended before")
 def test_a_loop_does_not_outlive_its_block():
     model = model_of()
     with attached(plan_of(), model) as private:

@@ -66,7 +66,7 @@ DATA_INDEPENDENT: dict[str, Condition] = {
 """scikit-learn transformers whose state may follow from arguments and columns alone, with the condition for it."""
 
 
-def checked_steps(fitted_transformers: object) -> list[str]:
+def checked_steps(fitted_transformers: object, *, budgeted: bool = False) -> list[str]:
     """Return the class names of transformers fitted to the data before the running fit.
 
     In a joblib worker the last name is `UNKNOWN`.
@@ -75,11 +75,14 @@ def checked_steps(fitted_transformers: object) -> list[str]:
     ----------
     fitted_transformers
         "refuse" or "not_covered", the argument of an estimator.
+    budgeted
+        Whether the fit is charged to a budget.
 
     Raises
     ------
     LeakError
-        If there is such a transformer, and ``fitted_transformers`` is "refuse".
+        If there is such a transformer, and ``fitted_transformers`` is "refuse". With a budget, also if it is
+        "not_covered", and in a joblib worker: the limit of the budget does not cover such a release.
 
     Warns
     -----
@@ -98,6 +101,12 @@ def checked_steps(fitted_transformers: object) -> list[str]:
             remedy=f"{allowed} fits all the same, and the statement then says that the preparation is not covered.",
         )
     names = _names(steps + targets)
+    if budgeted and (names or is_in_joblib_worker()):
+        seen = f"{', '.join(names)} learnt from the private data" if names else "the model is fitted in a joblib worker"
+        raise LeakError(
+            f"the preparation of the data is not covered ({seen}), so that no limit of a budget covers this fit.",
+            remedy=f"Leave out {arg('ledger')}." if names else f"Set {arg('n_jobs', 1)}, or leave out {arg('ledger')}.",
+        )
     if names:
         warnings.warn(_NOT_COVERED.format(", ".join(names)), DpermWarning, stacklevel=3)  # the line that called fit
     if not is_in_joblib_worker():

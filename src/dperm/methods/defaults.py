@@ -173,11 +173,13 @@ def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     epsilon, _ = epsilon_and_delta(goal, "objective")
     sigma, floor, least = reference_noise(spec, goal), determinant_floor(spec, epsilon), least_strength(spec)
     wanted = noise_strength(spec, goal)
+    sized = wanted > usual_strength(spec, goal) or spec.loss.labels is LabelKind.NUMBER  # by d and n, not noise alone
     if spec.outputs > 1:
         wanted = max(wanted, min(4 * wanted, 2 * spec.radius * sigma))
     if spec.n is not None:
         alike = 64 if spec.loss.labels is LabelKind.NUMBER else 8 if prefers_gamma_norm(spec, goal) else 16
-        wanted = min(wanted, alike * spec.dim * sigma**2 / (spec.n * spec.weight))
+        capped = alike * spec.dim * sigma**2 / (spec.n * spec.weight)
+        sized, wanted = sized or capped < wanted, min(wanted, capped)
     if floor >= max(wanted, least):
         cause = "so that {share:.0%} of epsilon is spent on the Jacobian determinant"
         return chosen_strength(floor, "determinant", cause, share=determinant_share(epsilon))
@@ -185,8 +187,10 @@ def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     if least >= wanted:
         cause = f"for {size}; it is the smallest default at any noise level"
         return chosen_strength(least, "dimension", cause, dim=spec.dim, n=spec.n)
-    cause = f"for {size}, with noise of standard deviation {{noise:.3g}} on the sum of gradients"
-    return chosen_strength(wanted, "noise", cause, noise=sigma, dim=spec.dim, n=spec.n)
+    cause = "for noise of standard deviation {noise:.3g}, the least for one release of the sum of gradients"
+    return chosen_strength(
+        wanted, "noise", f"{cause}, with {size}" if sized else cause, noise=sigma, dim=spec.dim, n=spec.n
+    )
 
 
 def descent_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:

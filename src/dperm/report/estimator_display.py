@@ -18,6 +18,7 @@ from dperm.presentation.notebook import (
 )
 from dperm.presentation.numbers import format_parameters
 from dperm.privacy.guarantee import guarantee_as_dict
+from dperm.report.fields import PRIVATE
 from dperm.report.statement import NOT_COVERED_STATUS, Statement
 
 
@@ -81,9 +82,9 @@ class EstimatorDisplay:
     def _badge(self, fields: Statement | None) -> Badge:
         if fields is None:
             return "NOT FITTED", "neutral"
-        if self.guarantee_ is None:
-            return "NOT PRIVATE", "bad"
-        return ("PRIVATE", "good") if fields.is_private else ("NOT COVERED", "bad")
+        if self.guarantee_ is not None:
+            return "PRIVATE", "good"
+        return ("NOT COVERED" if fields["status"] == PRIVATE else "NOT PRIVATE"), "bad"
 
     def _privacy_card(self) -> Html:
         fields = self._read_statement()
@@ -106,7 +107,7 @@ class EstimatorDisplay:
         else:
             yield from guarantee_rows(guarantee_as_dict(guarantee), record.unit)
         if not fields.is_private:
-            yield "status", fields["status"] if guarantee is None else NOT_COVERED_STATUS
+            yield "status", NOT_COVERED_STATUS if fields["status"] == PRIVATE else fields["status"]
         public = {} if record is None else record.public
         if "method" in public:
             yield "method", method_description(public["method"])

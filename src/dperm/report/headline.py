@@ -44,6 +44,8 @@ ALONE = "for this release alone"
 NOT_RECORDED = f"{ALONE}; other releases from the same data are not recorded"
 NO_LIMIT = "no effective limit"
 PARENT_LIMITS = "limits of the parent accounts"
+SEEDED_RUNS = "a guarantee for the runs that used a seed"
+SEEDED_TITLE = "Not rated: runs with a seed, which are NOT PRIVATE, were charged to the account"
 
 
 @dataclass(frozen=True)
@@ -106,10 +108,12 @@ def headline(fields: Mapping[str, object]) -> Headline:
         return Headline(NOT_RATED, missing=required_gaps(fields), uncovered=uncovered)
     release, covering = _release_rates(profile), weakest_limit(covering_accounts(receipt))
     account, limit, together = "", "", None
-    if covering is not None:
+    seeded = any(one.get("seeded") for one in covering_accounts(receipt))  # no limit covers such a run
+    if covering is not None and not seeded:
         account, limit = str(covering[0].get("account", "")), format_limit(covering[0].get("limit", {}))
         together = covering[1]
-    missing = (*required_gaps(fields), *((PARENT_LIMITS,) if has_unknown_ancestors(receipt) else ()))
+    unknown = (PARENT_LIMITS,) * has_unknown_ancestors(receipt) + (SEEDED_RUNS,) * seeded
+    missing = (*required_gaps(fields), *unknown)
     level = REFUTED if status == names.REFUTED else NOT_RATED if missing else _worst(release, together)
     return Headline(level, release, together=together, account=account, limit=limit, missing=missing)
 
@@ -122,7 +126,7 @@ def headline_title(fields: Mapping[str, object]) -> str:
     found = headline(fields)
     if found.uncovered:
         return UNCOVERED_TITLE
-    title = TITLES[found.level]
+    title = SEEDED_TITLE if SEEDED_RUNS in found.missing else TITLES[found.level]
     if found.level == NOT_RATED:
         return f"{title}. {_provisional_level(found)}"
     if receipt_of(fields):

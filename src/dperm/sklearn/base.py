@@ -166,7 +166,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         if goal is None:
             parameters.require_no_budget(budget)
         seed, name = parameters.seed_of(self.random_state), type(self).__name__
-        steps = [] if goal is None else checked_steps(self.fitted_transformers)
+        steps = [] if goal is None else checked_steps(self.fitted_transformers, budgeted=budget is not None)
         table = inputs.two_dimensional(X)
         rows, dim = inputs.checked_shape(table, public=Adjacency.of(self.adjacency) is Adjacency.REPLACE_ONE)
         names = inputs.names_of(table)

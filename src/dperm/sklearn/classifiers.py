@@ -159,7 +159,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     guarantee_ : PureDP, ApproxDP or None
-        Privacy guarantee with its adjacency; None for ``epsilon=inf`` and for a fit with ``random_state``.
+        Privacy guarantee with its adjacency; None for ``epsilon=inf``, for a fit with ``random_state``, and if
+        transformers learnt from the data.
     profile_ : PrivacyProfile or None
         Privacy profile delta(epsilon); None without a guarantee.
     statement_ : Statement

@@ -138,14 +138,19 @@ class FitResult:
 
     @property
     def guarantee(self) -> AnyGuarantee | None:
-        """Privacy guarantee; None without noise and for a seeded fit."""
-        record = self.record
-        return None if record is None or record.seeded else record.guarantee
+        """Privacy guarantee; None without noise, for a seeded fit, and if the data preparation is not covered."""
+        return self.record.guarantee if self.record is not None and self.is_private else None
 
     @property
     def profile(self) -> PrivacyProfile | None:
-        """Whole curve delta(epsilon); None without noise and for a seeded fit."""
-        return None if self.release is None or self.release.record.seeded else self.release.profile
+        """Privacy profile delta(epsilon); None without a guarantee."""
+        return self.release.profile if self.release is not None and self.is_private else None
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the fit has a guarantee: noise, no seed, and no transformers that learnt from the data."""
+        record = self.record
+        return record is not None and not record.seeded and not self.public.get("fitted_transformers")
 
     @cached_property
     def statement(self) -> Statement:

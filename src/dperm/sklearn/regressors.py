@@ -142,7 +142,8 @@ class PrivateLinearRegression(PrivateLinearRegressor):
     intercept_ : float
         Intercept, in the units of y.
     guarantee_ : PureDP, ApproxDP or None
-        Privacy guarantee with its adjacency; None for ``epsilon=inf`` and for a fit with ``random_state``.
+        Privacy guarantee with its adjacency; None for ``epsilon=inf``, for a fit with ``random_state``, and if
+        transformers learnt from the data.
     profile_ : PrivacyProfile or None
         Privacy profile delta(epsilon); None without a guarantee.
     statement_ : Statement

@@ -25,11 +25,13 @@ def replan(estimator: Any) -> "Plan":
     Raises
     ------
     AssumptionError
-        If there is no guarantee (no noise, or a seed), or if the new plan differs.
+        If there is no guarantee (no noise, a seed, or uncovered preparation), or if the new plan differs.
     """
     fitted: FitResult = estimator._fitted
     if fitted.guarantee is None:
-        kind = "without noise" if fitted.record is None else "with a seed"
+        seeded = fitted.record is not None and fitted.record.seeded
+        prepared = "on prepared data that the guarantee does not cover"
+        kind = "without noise" if fitted.record is None else "with a seed" if seeded else prepared
         raise AssumptionError(f"the model was fitted {kind}: nothing is promised, so there is no claim to audit.")
     public: Any = fitted.public
     names = public["columns"] if getattr(estimator, "feature_names_in_", None) is None else estimator.feature_names_in_

@@ -21,10 +21,15 @@ ENDED = (
     "not batches (enumerate(private))."
 )
 LEFT_EARLY = (
-    "the loop ended after {taken} of {planned} planned steps, and all of them are charged. If the loop counts batches "
-    "(enumerate(private)), count steps with private.steps_taken instead: rehearsals hand out additional batches."
+    "the loop ended before the last of the {planned} planned steps, and all of them are charged. If the loop counts "
+    "batches (enumerate(private)), count steps with private.steps_taken instead: rehearsals hand out more batches."
 )
-"""Warning after a loop with a clean exit before the last planned step."""
+"""Warning after a clean exit before the last planned step.
+
+It does not state the number of steps: in a loop that counts micro-batches, it depends on the number of records.
+"""
+COMMITTED = " The ledger holds this run as complete, so that it cannot be resumed from a checkpoint."
+"""Addition to `LEFT_EARLY` for a run with a budget."""
 
 
 def ended_refusal(refusal: str) -> DpermError:

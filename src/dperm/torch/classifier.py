@@ -191,7 +191,7 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
             If the data break a rule. Nothing is charged.
         """
         drop, seed = invalid_rows(self.invalid) == "drop", self._seed()
-        steps = checked_steps(self.fitted_transformers)
+        steps = checked_steps(self.fitted_transformers, budgeted=self.ledger is not None)
         features = features_of(X, finite=not drop, public=Adjacency.of(self.adjacency) is Adjacency.REPLACE_ONE)
         labels = labels_of(y, len(features))
         classes = (
@@ -340,8 +340,9 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
             release.record, public={**release.record.public, **self._public(classes, seen), **_fitted_steps(steps)}
         )
         self.release_, self.record_ = replace(release, record=record), record
-        self.guarantee_ = None if record.seeded else release.guarantee
-        self.profile_ = None if record.seeded else release.profile
+        is_private = not record.seeded and not steps
+        self.guarantee_ = release.guarantee if is_private else None
+        self.profile_ = release.profile if is_private else None
         self.module_, self.classes_, self.n_features_in_ = release.value.eval(), classes, seen.n_features_in_
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_

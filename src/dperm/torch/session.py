@@ -25,12 +25,12 @@ from dperm.errors import AssumptionError, DpermWarning, ParameterError
 from dperm.mechanisms.run import PreparedRelease, Run, prepare_release
 from dperm.noise.bits import Bits, this_process
 from dperm.privacy import Release
-from dperm.torch.batch_loop import ENDED, LEFT_EARLY, BatchLoop, ended_refusal
+from dperm.torch.batch_loop import COMMITTED, ENDED, LEFT_EARLY, BatchLoop, ended_refusal
 from dperm.torch.checkpoint import open_checkpoint
 from dperm.torch.gradients.per_example import PerExampleGradients, UnclippedGradients, checked_losses, sum_weighted
 from dperm.torch.gradients.scratch import keep_freed_memory
 from dperm.torch.loss_functions import check_loss_shape
-from dperm.torch.model_checks.check import check_losses
+from dperm.torch.model_checks.check import check_losses, check_no_penalty
 from dperm.torch.model_checks.description import Description, describe
 from dperm.torch.model_structure import ModelStructure
 from dperm.torch.native.kernels import describe_kernels, kernels
@@ -183,10 +183,10 @@ class PrivateTraining:
             if self._run is not None:
                 self._release = self._run.released(self.model, model_digest)
         if ended:
-            warnings.warn(f"{ENDED} The training run took {self.steps_taken} steps.", DpermWarning, stacklevel=2)
+            warnings.warn(f"{ENDED} All planned steps are charged.", DpermWarning, stacklevel=2)
         elif self._release is not None and self._has_unused_steps():
-            text = LEFT_EARLY.format(taken=self.update.draws, planned=self.plan.steps)
-            warnings.warn(text, DpermWarning, stacklevel=2)
+            text = LEFT_EARLY.format(planned=self.plan.steps)
+            warnings.warn(text + COMMITTED * (self._budget is not None), DpermWarning, stacklevel=2)
         self._structure.warn_of_buffers()
         if self._release is not None:
             warn_of_divergence(self.model, self._ready.value.inputs)
@@ -407,9 +407,10 @@ class PrivateTraining:
         self._failed = True
 
     def _has_unused_steps(self) -> bool:
-        """Return whether planned steps are left without a checkpoint to continue from."""
+        """Return whether planned steps are lost: no checkpoint continues with them, or the ledger closed the run."""
         draws = self.update.draws
-        return draws < self.plan.steps and not self._checkpoint.is_current(draws)
+        resumable = self._budget is None and self._checkpoint.is_current(draws)
+        return draws < self.plan.steps and not resumable
 
     def _awaited_by(self, losses: Tensor) -> MicroBatch:
         """Return the micro-batch of ``losses``, after checks of their shape and origin."""
@@ -423,6 +424,8 @@ class PrivateTraining:
                     rule="must come from the model that was attached; its forward pass was not run since the last step",
                     remedy="Call the model that was passed to attach.",
                 )
+            if not self._losses_seen or part.trial:
+                check_no_penalty(losses, self.gradients)
         return part
 
     def _unclipped(self, losses: Tensor) -> UnclippedGradients:

@@ -89,6 +89,21 @@ class Tape:
         """Record a parameter replaced by ``expanded`` in the forward pass, a leaf tensor with the examples first."""
         self.entries.append(TapeEntry(_Lifted(parameter), nn.Module(), (), expanded, ()))
 
+    def parameters_outside(self, losses: Tensor) -> list[Tensor]:
+        """Return the leaf tensors that ``losses`` use outside of the recorded layers, from the graph above them."""
+        layers = {entry.edge.node for entry in self.entries if isinstance(entry.edge, GradientEdge)}
+        found, waiting, seen = [], [losses.grad_fn], set(layers)
+        while waiting:
+            node = waiting.pop()
+            if node is None or node in seen:
+                continue
+            seen.add(node)
+            leaf = getattr(node, "variable", None)
+            if leaf is not None:
+                found.append(leaf)
+            waiting.extend(following for following, _ in node.next_functions)
+        return found
+
     def take(self) -> list[TapeEntry]:
         """Return the entries and clear the tape."""
         entries, self.entries = self.entries, []

@@ -164,6 +164,35 @@ def check_losses(losses: Tensor, gradients: PerExampleGradients) -> bool:
     return True
 
 
+def check_no_penalty(losses: Tensor, gradients: PerExampleGradients) -> None:
+    """Refuse losses that use trained parameters outside of the model's layers, such as a penalty on the weights.
+
+    This part of a gradient is the same for all examples. Per-example gradients do not contain it, so it would have no
+    effect.
+
+    Parameters
+    ----------
+    losses
+        One loss per example.
+    gradients
+        Recorder of the forward pass, before its `clipped_sum`.
+
+    Raises
+    ------
+    AssumptionError
+        If a loss uses a trained parameter directly. The message names the parameter.
+    """
+    names = {parameter: name for name, parameter in gradients.model.named_parameters() if parameter.requires_grad}
+    used = [names[leaf] for leaf in gradients.tape.parameters_outside(losses) if leaf in names]
+    if used:
+        raise AssumptionError(
+            f"the loss uses the parameter {min(used)!r} outside of the model, for example in a penalty on the weights: "
+            f"this part belongs to no example, and would have no effect.",
+            remedy="Put penalties into the optimizer (weight_decay), and use parameters only in the forward pass of "
+            "the model.",
+        )
+
+
 def _usable_examples(model: nn.Module, examples: Examples, start: ModelSnapshot) -> Examples:
     """Return examples on which the model runs. Integers may be indices, lengths or anything else."""
     if examples.public and not examples.has_distinct_rows(EXAMPLES):
