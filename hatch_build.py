@@ -21,6 +21,8 @@ class ManualPages(BuildHookInterface):
         root = Path(self.root)
         folder = root / "build" / "man"
         # A process of its own: the build keeps its modules, and -B leaves no compiled files in src.
-        environment = {**os.environ, "PYTHONPATH": str(root / "src")}
+        # pip passes the packages of an isolated build to other processes by PYTHONPATH.
+        paths = [str(root / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         subprocess.run([sys.executable, "-B", "tools/man_pages.py", str(folder)], cwd=root, env=environment, check=True)
         build_data["shared_data"].update({str(page): f"share/man/man1/{page.name}" for page in folder.glob("*.1")})

@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Differentially private training of PyTorch models (T46)."""
 
+import importlib.util
 from typing import TYPE_CHECKING, Any
+
+if importlib.util.find_spec("torch") is None:
+    raise ModuleNotFoundError('dperm.torch needs PyTorch. Run: pip install "dperm[torch]".', name="torch")
 
 from dperm.torch.adam import AdamBC as AdamBC
 from dperm.torch.fit import fit as fit
