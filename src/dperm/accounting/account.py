@@ -26,7 +26,7 @@ def account(event: Event, adjacency: Adjacency | str | None = None) -> "Accounte
     """Return the privacy profile of ``event`` under ``adjacency``, with lower and upper bounds.
 
     Each direction of the adjacency is composed separately from dominating pairs (T15, T22, T23). A closed form is used
-    where one exists. Otherwise the moment generating function is inverted along a contour, or the loss is discretised
+    where one exists. Otherwise the moment generating function is inverted along a contour, or the loss is discretized
     on a lattice (T28). Events without a known dominating pair under replace-one are accounted for under add/remove and
     converted by T4.
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Elementary events without sampling: Gaussian, Laplace, declared guarantees and randomised response."""
+"""Elementary events without sampling: Gaussian, Laplace, declared guarantees and randomized response."""
 
 import math
 from dataclasses import dataclass
@@ -365,7 +365,7 @@ class Pure(SingleEvent):
         return _declared_reading(self, adjacency)
 
     def law(self, direction: Direction) -> AtomicLoss:
-        """Return the privacy loss distribution of randomised response, which dominates all epsilon-DP mechanisms (T13).
+        """Return the privacy loss distribution of randomized response, which dominates all epsilon-DP mechanisms (T13).
 
         Parameters
         ----------
@@ -428,7 +428,7 @@ def _declared_reading(event: Pure | Approximate, adjacency: Adjacency) -> Adjace
 
 @dataclass(frozen=True)
 class RandomizedResponse(SingleEvent):
-    """Randomised response on k values: the true value is kept with probability e^eps/(e^eps + k - 1) (T9).
+    """Randomized response on k values: the true value is kept with probability e^eps/(e^eps + k - 1) (T9).
 
     Otherwise the answer is one of the other values, chosen uniformly. The mechanism is local, so its guarantee is
     proved under replace-one only.
@@ -484,7 +484,7 @@ class RandomizedResponse(SingleEvent):
         return adjacency
 
     def law(self, direction: Direction) -> AtomicLoss:
-        """Return the privacy loss distribution of randomised response (T9).
+        """Return the privacy loss distribution of randomized response (T9).
 
         Parameters
         ----------
@@ -499,7 +499,7 @@ class RandomizedResponse(SingleEvent):
         return randomized_response_loss(self.epsilon, self.values)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve of randomised response (T9).
+        """Return the Rényi curve of randomized response (T9).
 
         Parameters
         ----------
@@ -516,7 +516,7 @@ class RandomizedResponse(SingleEvent):
         return rdp.randomized_response_rdp(orders, self.epsilon, self.values)
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the tag of randomised response, T9.
+        """Return the tag of randomized response, T9.
 
         Parameters
         ----------

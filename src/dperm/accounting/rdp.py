@@ -112,7 +112,7 @@ def laplace_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float =
 
 
 def randomized_response_rdp(orders: ArrayLike, epsilon: float, values: int = 2) -> Array:
-    """Return the Rényi curve of randomised response on k = ``values`` values, under replace_one.
+    """Return the Rényi curve of randomized response on k = ``values`` values, under replace_one.
 
     Theorem T9: with p = e^eps/(e^eps + k - 1), q = 1/(e^eps + k - 1),
         ln[p^alpha q^{1-alpha} + q^alpha p^{1-alpha} + (k-2) q] / (alpha - 1).
@@ -152,7 +152,7 @@ def randomized_response_rdp(orders: ArrayLike, epsilon: float, values: int = 2) 
 def pure_rdp(orders: ArrayLike, epsilon: float) -> Array:
     """Return the smallest Rényi curve that is valid for every epsilon-DP mechanism.
 
-    Theorem T16: at most min(eps, alpha eps^2/2). The exact worst case is binary randomised response (T9).
+    Theorem T16: at most min(eps, alpha eps^2/2). The exact worst case is binary randomized response (T9).
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def moment_rdp(orders: ArrayLike, bound: BoundingLoss) -> Array:
 
 
 def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDERS) -> float:
-    """Return the epsilon of a Rényi curve at ``delta``, minimised over the orders.
+    """Return the epsilon of a Rényi curve at ``delta``, minimized over the orders.
 
     Theorem T17 [Canonne, Kamath & Steinke 2020, Prop 12].
         eps = tau + [ln(1/delta) + (alpha-1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) for every alpha > 1.
@@ -327,7 +327,7 @@ def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDE
 
 
 def rdp_delta(curve: ArrayLike, epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> float:
-    """Return the delta of a Rényi curve at ``epsilon``, minimised over the orders.
+    """Return the delta of a Rényi curve at ``epsilon``, minimized over the orders.
 
     Theorem T17: e^{(alpha-1)(tau - eps)} (1 - 1/alpha)^alpha / (alpha - 1) for every alpha > 1.
 

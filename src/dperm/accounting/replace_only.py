@@ -138,7 +138,7 @@ class ReplaceOneOnly(SingleEvent):
         return self.event
 
     def fields(self) -> Json:
-        """Return no fields; the serialiser adds the noise event."""
+        """Return no fields; the serializer adds the noise event."""
         return {}
 
     def _unproved(self, asked: str) -> AdjacencyError:

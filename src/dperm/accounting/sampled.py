@@ -62,7 +62,7 @@ def _amplified(base: Pure | Approximate, rate: float) -> AtomicLoss:
 class Poisson(SingleEvent):
     """``event`` on a fresh Poisson sample: each record is included independently with probability ``rate``.
 
-    The normaliser and the number of steps are public. An empty sample still releases noise (T22).
+    The normalizer and the number of steps are public. An empty sample still releases noise (T22).
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class Poisson(SingleEvent):
         return self.event if self.rate == 1 else self
 
     def fields(self) -> Json:
-        """Return the rate as JSON; the serialiser adds the base event."""
+        """Return the rate as JSON; the serializer adds the base event."""
         return {"rate": self.rate}
 
 
@@ -333,5 +333,5 @@ class WithoutReplacement(SingleEvent):
         return self.event if self.rate == 1 else self
 
     def fields(self) -> Json:
-        """Return the rate as JSON; the serialiser adds the base event."""
+        """Return the rate as JSON; the serializer adds the base event."""
         return {"rate": self.rate}

@@ -78,7 +78,7 @@ def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, con
     before, after
         Coefficients without and with the record; the last belongs to the constant.
     moments
-        Matrix A, the second moments of the other records' rows plus the regularisation.
+        Matrix A, the second moments of the other records' rows plus the regularization.
     constant
         Last entry of every row.
 
@@ -120,7 +120,7 @@ def logistic_record(
     Parameters
     ----------
     coefficients
-        The minimiser of sum_i log(1 + exp(-y_i x_i'w)) + (Lambda/2) ||w||^2; the last entry belongs to the constant.
+        The minimizer of sum_i log(1 + exp(-y_i x_i'w)) + (Lambda/2) ||w||^2; the last entry belongs to the constant.
     rows, signs
         The other records: rows including the constant, and labels -1 or +1.
     regularization

@@ -292,7 +292,7 @@ def split_threshold(
 ) -> LowerBound:
     """Select the threshold on a ``share`` of the runs, and test it on the remaining runs (A5).
 
-    The selected threshold maximises the epsilon estimated from v - sqrt(r)/2 instead of v correct guesses out of r,
+    The selected threshold maximizes the epsilon estimated from v - sqrt(r)/2 instead of v correct guesses out of r,
     over thresholds with r >= 100.
 
     Parameters

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Randomised response: each record reports its own category, or at random another one (T9)."""
+"""Randomized response: each record reports its own category, or at random another one (T9)."""
 
 import math
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ Answers = NDArray[Any]
 
 @dataclass(frozen=True)
 class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
-    """Randomised response: each value is kept with probability p = e^eps/(e^eps + k - 1), or replaced (T9).
+    """Randomized response: each value is kept with probability p = e^eps/(e^eps + k - 1), or replaced (T9).
 
     A replaced value becomes one of the other categories, chosen uniformly. The mechanism is local: ``release`` runs it
     independently for each of n values. Replacing a record changes the distribution of its own answer alone, so the n
@@ -116,12 +116,12 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
 
     @property
     def law(self) -> Law:
-        """Exact draws of randomised response."""
+        """Exact draws of randomized response."""
         return Law("randomised response, drawn exactly")
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """Tags of randomised response (T9) and of exact sampling (T10)."""
+        """Tags of randomized response (T9) and of exact sampling (T10)."""
         return ("T9", "T10")
 
     @property

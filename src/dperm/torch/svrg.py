@@ -60,7 +60,7 @@ class DPSVRG:
     snapshots
         Largest number of snapshots, at equal intervals.
     snapshot_noise
-        Ratio of the noise multipliers of snapshots and steps. None minimises the total variance of all steps.
+        Ratio of the noise multipliers of snapshots and steps. None minimizes the total variance of all steps.
     grade, physical_batch_size
         See `DPSGD`. Gradients are summed in double precision in both grades.
 
@@ -141,7 +141,7 @@ class DPSVRG:
     def _ratio(self, rate: float, steps: int, interval: int, goal: ApproxDP) -> float:
         """Return the ratio sqrt(C / (C' m)) / q for m steps per snapshot; the noise of a snapshot counts m times.
 
-        It minimises the product of variance, (C' z' m)^2 S + (C z / q)^2 T, and cost, S / z'^2 + T q^2 / z^2. This cost
+        It minimizes the product of variance, (C' z' m)^2 S + (C z / q)^2 T, and cost, S / z'^2 + T q^2 / z^2. This cost
         of steps holds only if z is not far below 1: with z' of about sqrt(2 S) / mu, z is kept above `LEAST`.
         """
         wanted = math.sqrt(self.clip_norm / (self.snapshot_clip_norm * interval)) / rate

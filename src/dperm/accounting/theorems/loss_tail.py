@@ -18,7 +18,7 @@ def gaussian_loss_tail(epsilon: float, mu: float) -> float:
     """Return P(L > epsilon) for the privacy loss L ~ N(mu^2/2, mu^2) of the Gaussian mechanism.
 
     Theorem T2a: if P(L > eps) <= delta for both orders of every pair, the mechanism is (eps, delta)-DP. The condition
-    is sufficient, not necessary. At mu = 1 and eps = 3 the tail is .00621, and the exact delta is .00154.
+    is sufficient, not necessary. At mu = 1 and eps = 3 the tail is 0.00621, and the exact delta is 0.00154.
 
     Parameters
     ----------

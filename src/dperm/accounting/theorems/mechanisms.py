@@ -83,7 +83,7 @@ def classical_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 
 
     Erratum E2: two lectures state the theorem for every eps > 0. The formula fails from eps = 8.4198 on at delta = 1e-5
     (6.7718 at 1e-2, 7.4635 at 1e-3, 9.3743 at 1e-8); at eps = 10 the true delta is 2.27e-5. For smaller eps the formula
-    adds more noise than necessary: 1.58 times as much at eps = .1, and 1.30 times at eps = 1.
+    adds more noise than necessary: 1.58 times as much at eps = 0.1, and 1.30 times at eps = 1.
     ``analytic_gaussian_sigma`` is exact at every eps.
 
     Parameters
@@ -236,7 +236,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 
     Theorem T18 [Bun & Steinke 2016, Prop 1.3]: rho-zCDP implies (rho + 2 sqrt(rho ln(1/delta)), delta)-DP.
 
-    ``rdp_epsilon(rho * orders, delta)`` (T17) is smaller: 2.166 instead of 2.524 at rho = .125 and delta = 1e-5, where
+    ``rdp_epsilon(rho * orders, delta)`` (T17) is smaller: 2.166 instead of 2.524 at rho = 0.125 and delta = 1e-5, where
     the Gaussian mechanism itself has 1.993.
 
     Parameters

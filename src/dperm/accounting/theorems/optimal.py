@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimal composition of (epsilon, delta) mechanisms: homogeneous (T13) and heterogeneous (T14).
 
-Every (eps, delta)-DP mechanism is dominated by randomised response with an escape: mass delta at loss +infinity, and
+Every (eps, delta)-DP mechanism is dominated by randomized response with an escape: mass delta at loss +infinity, and
 (1-delta) e^eps/(1+e^eps) at +eps, (1-delta)/(1+e^eps) at -eps. The composition of these is the worst case, so no
 smaller delta follows from the parameters alone. Knowing the mechanisms themselves does better: account() does.
 """

@@ -27,8 +27,8 @@ def amplify_poisson(
         mechanism must be (eps, delta)-DP under BOTH relations. The base mechanism must be defined on inputs of every
         size, and each step must draw a fresh sample.
 
-    A base mechanism that is DP under add_remove only is not amplified under replace_one. For q = .1 and sigma = 1, a
-    base mechanism with eps = 1 has a true delta of .02295, where the formula gives .01269.
+    A base mechanism that is DP under add_remove only is not amplified under replace_one. For q = 0.1 and sigma = 1, a
+    base mechanism with eps = 1 has a true delta of 0.02295, where the formula gives 0.01269.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def amplify_without_replacement(
         add_remove, where n is the smaller size.
 
     Under add_remove n is private, so ``population`` must be a public lower bound on n. A base mechanism that is DP
-    under add_remove only is not amplified. For n = 3 -> 4 and m = 3 the true delta is .3824, where the formula gives
-    .0952.
+    under add_remove only is not amplified. For n = 3 -> 4 and m = 3 the true delta is 0.3824, where the formula gives
+    0.0952.
 
     Parameters
     ----------

@@ -119,7 +119,7 @@ def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> A
 
 
 def of_output(plan: OutputPlan, *, bits: Bits | None = None) -> AdditiveSubject:
-    """Build an output perturbation subject: one minimisation per neighbour, fresh noise for every run (T30, T32)."""
+    """Build an output perturbation subject: one minimization per neighbour, fresh noise for every run (T30, T32)."""
     pair = farthest_minimiser_neighbours(plan.spec, plan.adjacency)
     tolerance = plan.tolerance
     assert tolerance is not None  # output perturbation solves

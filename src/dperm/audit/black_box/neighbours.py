@@ -4,7 +4,7 @@
 
 All rows lie along the first axis. One dimension is the worst case for most methods, because noise in other dimensions
 only hides the signal. The other records may be rows of zeros, or a crowd moving the model to the most sensitive point.
-A crowd has rows of the largest norm, or short rows, shifting the minimiser with little added curvature (T30).
+A crowd has rows of the largest norm, or short rows, shifting the minimizer with little added curvature (T30).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -47,7 +47,7 @@ class LineProblem:
     rows: Rows
 
     def gradient(self, theta: Floats) -> Floats:
-        """Return the sum of the records' clipped gradients (T44) at each theta, without the regulariser."""
+        """Return the sum of the records' clipped gradients (T44) at each theta, without the regularizer."""
         total = np.zeros_like(theta)
         for x, target, count in self.rows:
             total += count * self.spec.weight * x * self.spec.loss.slopes(x * theta, np.full(1, target), self._limit(x))
@@ -62,7 +62,7 @@ class LineProblem:
         return total
 
     def minimiser(self, linear: Floats) -> Floats:
-        """Minimise Lambda theta^2 / 2 + losses + linear theta by bisection of its increasing derivative."""
+        """Minimize Lambda theta^2 / 2 + losses + linear theta by bisection of its increasing derivative."""
         strength = self.spec.strength
         pull = sum(count for x, _, count in self.rows if x) * self.spec.lipschitz
         low, high = (-linear - pull) / strength, (-linear + pull) / strength
@@ -178,7 +178,7 @@ def worst_neighbours(
 
 
 def farthest_minimiser_neighbours(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
-    """Return the neighbours with the most distant minimisers (T30), at most 2L/Lambda or L/Lambda apart."""
+    """Return the neighbours with the most distant minimizers (T30), at most 2L/Lambda or L/Lambda apart."""
     found: dict[Rows, float] = {}
 
     def minimiser(line: LineProblem) -> float:

@@ -136,7 +136,7 @@ def _context(trainings: Trainings) -> BaseContext:
 
 
 def _initialise(trainings: Trainings) -> None:
-    """Initialise a new process: leave interrupts to the parent, and reseed the modules' global generators.
+    """Initialize a new process: leave interrupts to the parent, and reseed the modules' global generators.
 
     The noise of dperm rekeys itself after a fork. Generator objects owned by the user continue identically in every
     process; the first outputs reveal such copies.

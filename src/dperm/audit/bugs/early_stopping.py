@@ -8,7 +8,7 @@ Every step is a Gaussian mechanism, and t steps have epsilon_t at delta. A train
 the deltas add up.
 
 The audited mechanism trusts the report. Of a budget (EPSILON, DELTA) it spends the rest, EPSILON - epsilon_tau, on one
-more answer about the record by randomised response, a pure mechanism. If the reports were true, the composition would
+more answer about the record by randomized response, a pure mechanism. If the reports were true, the composition would
 be (EPSILON, DELTA)-DP; this is the claim. The stopping rule is to stop once the privacy loss is well above epsilon_t. A
 training run that reports the declared T has no budget left, and its claim is true.
 """
@@ -68,7 +68,7 @@ class EarlyStopping:
         reported = np.asarray(epsilons())[(np.full_like(run, STEPS) if self.report_declared else run) - 1]
         is_true = generator(ANSWERS + seed).random(len(run)) < expit(
             EPSILON - reported
-        )  # randomised response with the epsilon that is left
+        )  # randomized response with the epsilon that is left
         return np.column_stack([stopped, reported, included == is_true])
 
     def _steps_run(self, included: Truths, seed: int) -> tuple[NDArray[np.int64], Truths]:

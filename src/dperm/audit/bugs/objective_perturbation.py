@@ -96,7 +96,7 @@ def subject(buggy: bool, seed: int) -> Subject:
 def one_step(correct: ObjectiveSubject, included: Truths) -> Floats:
     """Take one step theta - (grad J(theta) + b) / (Lambda + n beta) from the optimum of J.
 
-    The output is the optimum plus b divided by a smoothness bound. The theorem requires the minimiser of J + b'theta.
+    The output is the optimum plus b divided by a smoothness bound. The theorem requires the minimizer of J + b'theta.
     """
     stream, spec = correct.bits.stream(), correct.plan.spec
     ends = [line.minimiser(np.zeros(1)) for line in (correct.pair.excluded, correct.pair.included)]

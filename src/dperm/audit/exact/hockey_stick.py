@@ -138,7 +138,7 @@ def _neighbours_with_rest(
 
 
 def _edges(density: Density, rest: Rows, records: tuple[Row, ...]) -> Floats:
-    """Return cell edges: minimisers for equally spaced noise, with and without the extreme records, and all jumps."""
+    """Return cell edges: minimizers for equally spaced noise, with and without the extreme records, and all jumps."""
     far = np.linspace(-1, 1, CELLS)
     levels = (9 * far if isinstance(density.term, GaussianTerm) else np.sinh(4.5 * far)) * density.term.scale
     family = [rest, (records[0], *rest), (records[-1], *rest)]

@@ -36,7 +36,7 @@ Bounds = tuple[Mapping[str, LowerBound], Mapping[str, object]]
 
 @dataclass(frozen=True)
 class ObjectiveMinimiser:
-    """Exact minimiser of J(theta) + b'theta with its claimed guarantee.
+    """Exact minimizer of J(theta) + b'theta with its claimed guarantee.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class ObjectiveMinimiser:
 
 
 def objective_of_plan(plan: ObjectivePlan) -> ObjectiveMinimiser:
-    """Return the perturbed objective of a plan: its exact minimiser, before the noise on the coefficients (T43).
+    """Return the perturbed objective of a plan: its exact minimizer, before the noise on the coefficients (T43).
 
     The claimed epsilon is the plan's epsilon minus the share of that noise. With Gaussian b, the claim includes the
     profile of T40, T39 or T41. One dimension suffices for plans of any dimension: let all rows lie along one axis.
@@ -162,9 +162,9 @@ def objective(
 ) -> Finding:
     """Return a lower bound on the epsilon of objective perturbation, in one dimension, without sampling (A8; T35-T41).
 
-    The density of the minimiser is known (T35). For a pure claim, the audit searches for the largest privacy loss over
+    The density of the minimizer is known (T35). For a pure claim, the audit searches for the largest privacy loss over
     neighbours and theta; the result is attained. For a claim with a delta, or at every delta (zCDP, GDP, RDP), the
-    audit bounds epsilon from below at one or several deltas. The audit of a plan covers the exact minimiser, before
+    audit bounds epsilon from below at one or several deltas. The audit of a plan covers the exact minimizer, before
     noise is added to the coefficients, and compares it with the part of the plan's epsilon for this step.
 
     Parameters

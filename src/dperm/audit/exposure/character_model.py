@@ -78,7 +78,7 @@ class CharacterModel:
     """Character model with smoothed counts: P(c | h) for each character c after each context h of three characters.
 
     P_k(c | h) = (N(hc) + a P_k-1(c | h')) / (N(h) + a), with h' the context without its first character, down to the
-    uniform distribution (MacKay & Peto 1995). The model memorises rare lines: in a text with several thousand codes, a
+    uniform distribution (MacKay & Peto 1995). The model memorizes rare lines: in a text with several thousand codes, a
     six-digit code planted four times ranks first of 10^6.
 
     Attributes

@@ -103,7 +103,7 @@ class SkewNormal:
         """Return the log probability of values up to x.
 
         The trapezoidal rule in u integrates 2 phi(t) Phi(a t) over t = z - e^u, in logarithms. scipy's function returns
-        -inf from about 30 standard deviations on, the range of memorised secrets.
+        -inf from about 30 standard deviations on, the range of memorized secrets.
         """
         z = (x - self.location) / self.scale
         u = np.linspace(math.log(NEAREST), math.log(50.0 + abs(z)), NODES)

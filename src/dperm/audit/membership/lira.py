@@ -83,7 +83,7 @@ def lira_logistic(
     X, y
         Records with labels of two classes.
     C
-        Inverse strength of the regularisation, as in scikit-learn.
+        Inverse strength of the regularization, as in scikit-learn.
     models
         Number of models to train; an even number.
     dtype

@@ -39,9 +39,9 @@ def largest_epsilon_for_twice() -> float:
 
 
 def replaced_base() -> tuple[float, float]:
-    """Return the true and claimed delta under replace-one, for a Gaussian base with sigma = 1, q = .1, epsilon = 1.
+    """Return the true and claimed delta under replace-one, for a Gaussian base with sigma = 1, q = 0.1, epsilon = 1.
 
-    The base is (1, .127)-DP under add/remove. The lemma also needs a guarantee under replace-one (T21, T25).
+    The base is (1, 0.127)-DP under add/remove. The lemma also needs a guarantee under replace-one (T21, T25).
     """
     base = account(Gaussian(1.0), "add_remove").delta(1.0)
     epsilon, claimed = amplify_poisson(1.0, base, rate=0.1, adjacency="add_remove")

@@ -177,7 +177,7 @@ def one_hot(
 
 
 def random_canaries(count: int, classes: int, *, shape: Sequence[int], seed: int | None = None) -> TrainingCanaries:
-    """Return canaries with Gaussian inputs and random classes, which a model can only memorise.
+    """Return canaries with Gaussian inputs and random classes, which a model can only memorize.
 
     Parameters
     ----------
