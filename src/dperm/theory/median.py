@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Objective perturbation of the median, whose distribution has an atom at every record (T42): why losses must be smooth."""
+"""Objective perturbation of the median, which has an atom at every record (T42): the reason for smooth losses."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence

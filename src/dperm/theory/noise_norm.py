@@ -157,7 +157,7 @@ def output_noise_cost(noise_norm: float, *, n: int, regularization: float, smoot
 
 
 def objective_noise_cost(noise_norm: float, *, n: int, regularization: float) -> float:
-    """Return a bound on the excess objective of the minimizer of a perturbed objective, F(theta_b) - F(theta), rounded up.
+    """Return a bound on the excess F(theta_b) - F(theta) of the minimizer of a perturbed objective, rounded up.
 
     Theorem T56 (mean of the losses, lambda = Lambda/n).
         theta_b minimizes F(theta) + b'theta/n, F lambda-strongly convex:

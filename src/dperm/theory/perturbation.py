@@ -127,7 +127,7 @@ class RegularizedRisk:
         return ExcessRisk(raised(bias + stability + noise, 4), regularization, bias, stability, noise)
 
     def _best(self, risk: Callable[[float], ExcessRisk], low: float, *, reference: float) -> float:
-        """Return the best Lambda between ``low`` and bound(reference)/rise; for a larger Lambda, the bias alone is larger."""
+        """Return the best Lambda between ``low`` and bound(reference)/rise; above, the bias alone is larger."""
         return minimizer(lambda point: risk(point).bound, low, risk(reference).bound / self._rise)
 
     def _where_it_jumps(self) -> list[ExcessRisk]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Audit subjects adding noise to one of two values: additive mechanisms, and output perturbation."""
+"""Audit subjects that add noise to one of two values: additive mechanisms, and output perturbation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -41,11 +41,11 @@ class AdditiveSubject:
     mechanism
         The additive mechanism.
     without, included
-        Value without and with the record.
+        Values without and with the record.
     claimed, profile
         Claimed guarantee and its privacy profile.
     facts
-        Public numbers for the report.
+        Public facts for the report.
     bits
         Source of randomness.
     """
@@ -88,7 +88,7 @@ def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> A
     Returns
     -------
     AdditiveSubject
-        Subject for `audit`.
+        Mechanism to pass to `audit`.
 
     Raises
     ------

@@ -71,7 +71,7 @@ class ObjectiveSubject(LineSubject):
 
 
 def of_objective(plan: ObjectivePlan, *, bits: Bits | None = None) -> ObjectiveSubject:
-    """Build an objective perturbation subject with the candidate neighbours of the largest expected bound."""
+    """Build an objective perturbation subject on the candidate neighbours with the largest expected bound."""
     runs = SimulatedRuns(plan, TRIED)
     pair = worst_neighbours(
         plan.spec, plan.adjacency, lambda pair: round(runs.expected_epsilon(pair), 3), method="objective"

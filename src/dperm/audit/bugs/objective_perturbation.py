@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two bugs of objective perturbation: the missing determinant (T35, T36a) and a warm start at the optimum (T43).
 
-Algorithm 2 of NIPS 2008, as printed, omits the determinant. A solver with a warm start begins at the non-private
-optimum and stops after one step.
+Algorithm 2 of Chaudhuri & Monteleoni (NIPS 2008), as printed, omits the determinant. A solver with a warm start begins
+at the non-private optimum and stops after one step.
 """
 
 from dataclasses import replace

@@ -89,7 +89,7 @@ def worst_cells(
     deltas: Sequence[float],
     progress: Callable[[float], None] | None = None,
 ) -> tuple[WorstCase, ...]:
-    """Return, for each delta, the neighbours with the largest epsilon over all rests, records and both orders.
+    """Return, for each delta, the neighbours with the largest epsilon over all rests and records, in both directions.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def worst_cells(
     deltas
         Values of delta to test.
     progress
-        Called with the finished share, in (0, 1].
+        Callback that receives the completed fraction of the work, in (0, 1].
 
     Returns
     -------

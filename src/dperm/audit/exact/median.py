@@ -54,7 +54,7 @@ class MedianPosition:
         return lowered(max(0.0, found - ROUNDING)), raised(found + ROUNDING)
 
     def neighbours(self, adjacency: Adjacency) -> tuple["MedianPosition", ...]:
-        """Return the positions with one equal record less: moved below or above the value, or removed."""
+        """Return the positions with one equal record fewer: moved below or above the value, or removed."""
         moves = (1, -1) if adjacency is Adjacency.REPLACE_ONE else (0,)
         return tuple(MedianPosition(self.signs + move, self.equal - 1, self.pull) for move in moves if self.equal)
 
@@ -71,16 +71,16 @@ def median_atom(values: ArrayLike, record: float, *, sigma: float, strength: flo
     values
         The records.
     record
-        Attacked value x.
+        Attacked value x, equal to at least one record.
     sigma
-        Standard deviation of b.
+        Standard deviation of b, positive.
     strength
         Regularization strength Lambda.
 
     Returns
     -------
     float
-        Lower bound on the probability.
+        Lower bound on the probability, in [0, 1].
 
     Raises
     ------
@@ -95,7 +95,7 @@ def median(
 ) -> Finding:
     """Audit the perturbed median by its atom at ``record``.
 
-    Let p be the probability of this atom, and p' its probability for a neighbour with one such record less. Then p <=
+    Let p be the probability of this atom, and p' its probability for a neighbour with one such record fewer. Then p <=
     e^epsilon p' + delta, so epsilon >= log((p - delta)/p'), maximized over the neighbours. If no other record has this
     value, p' = 0, and epsilon is infinite at every delta below p.
 

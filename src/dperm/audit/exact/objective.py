@@ -65,10 +65,10 @@ class ObjectiveMinimiser:
 def objective_of_plan(plan: ObjectivePlan) -> ObjectiveMinimiser:
     """Return the perturbed objective of a plan: its exact minimizer, before the noise on the coefficients (T43).
 
-    The claimed epsilon is the plan's epsilon minus the share of that noise. With Gaussian b, the claim includes the
-    profile of T40, T39 or T41. One dimension suffices for plans of any dimension: let all rows lie along one axis.
+    The claimed epsilon is the plan's epsilon minus the share spent on that noise. With Gaussian b, the claim includes
+    the profile of T40, T39 or T41. One dimension suffices for plans of any dimension: let all rows lie along one axis.
     Gaussian b in the other directions is independent of the data. For other noise, density ratios on this axis equal
-    those in one dimension.
+    the ratios in one dimension.
     """
     term, found, adjacency = replace(plan.linear_term, dim=1), plan.perturbation, plan.adjacency
     name = f"objective perturbation of dperm ({plan.spec.loss.name}, {plan.linear_term.name} noise)"
@@ -116,7 +116,7 @@ def nips08(epsilon: float, strength: float) -> ObjectiveMinimiser:
     Returns
     -------
     ObjectiveMinimiser
-        Subject for `objective`.
+        Mechanism to pass to `objective`.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def jmlr_2011(epsilon: float, strength: float) -> ObjectiveMinimiser:
     Returns
     -------
     ObjectiveMinimiser
-        Subject for `objective`.
+        Mechanism to pass to `objective`.
 
     Raises
     ------
@@ -173,7 +173,7 @@ def objective(
         Plan of `ObjectivePerturbation` for a loss with one score, or a published algorithm (`nips08`, `jmlr_2011`).
     among
         Candidate sets of common records, as rows ((x,), target, count) within the radius. None uses a built-in choice,
-        from no records to many.
+        from no common records to many.
     progress
         Callback that receives the completed fraction of the work, in (0, 1].
 
