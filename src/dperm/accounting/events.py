@@ -22,7 +22,7 @@ LARGEST_EPSILON = 500.0
 
 
 def sensitivity(direction: Direction) -> float:
-    """Return the sensitivity in units of one record added or removed: replacing is one removal and one addition."""
+    """Return the sensitivity in units of one record added or removed: a replacement is a removal and an addition."""
     return 2.0 if direction is Direction.REPLACE else 1.0
 
 
@@ -139,7 +139,7 @@ class Laplace(SingleEvent):
     def law(self, direction: Direction) -> LaplaceLoss:
         """Return the privacy loss distribution of T5 with epsilon = sensitivity / b.
 
-        A shift of one coordinate dominates all others, since it is an extreme point of the L1 ball.
+        A shift of one coordinate dominates all others, since such a shift is an extreme point of the L1 ball.
 
         Parameters
         ----------
@@ -431,7 +431,7 @@ class RandomizedResponse(SingleEvent):
     """Randomized response on k values: the true value is kept with probability e^eps/(e^eps + k - 1) (T9).
 
     Otherwise the answer is one of the other values, chosen uniformly. The mechanism is local, so its guarantee is
-    proved under replace-one only.
+    proved only under replace-one.
 
     Parameters
     ----------

@@ -23,8 +23,8 @@ class PerturbedObjective(SingleEvent):
     its Hessian has rank one. The regularizer r is convex and public; Lambda > 0 (T42).
 
     Under add/remove the privacy loss is bounded by T40, or by T39 if the losses are not monotone, with c = log(1 +
-    beta/Lambda) for the determinant (T37). Under replace-one it is bounded by T41, and c is counted once. If the solver
-    stops early, a second event is needed (T43).
+    beta/Lambda) for the determinant (T37). Under replace-one the loss is bounded by T41, and c is counted once. If the
+    solver stops early, a second event is needed (T43).
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class PerturbedObjective(SingleEvent):
         object.__setattr__(self, "monotone", checked_monotone(self.monotone))
 
     def bound(self, adjacency: Adjacency) -> BoundingLoss:
-        """Return a privacy loss that dominates every neighbouring pair, in either order.
+        """Return a privacy loss that dominates the loss of every neighbouring pair, in either direction.
 
         Parameters
         ----------

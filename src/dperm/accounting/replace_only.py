@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Noise calibrated to a sensitivity proved under replace-one only."""
+"""Noise calibrated to a sensitivity that is proved only under replace-one."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,7 +18,7 @@ Noise = Gaussian | Laplace
 
 @dataclass(frozen=True)
 class ReplaceOneOnly(SingleEvent):
-    """Gaussian or Laplace noise on a statistic whose sensitivity is proved under replace-one only; n is public.
+    """Gaussian or Laplace noise on a statistic whose sensitivity is proved only under replace-one; n is public.
 
     Let replacing one record move the statistic by at most D (in L2 for Gaussian, in L1 for Laplace noise). Let sigma be
     the noise's standard deviation (Laplace: its scale). A noise multiplier is relative to the sensitivity to one record

@@ -42,7 +42,7 @@ CHUNKS = 64
 
 
 def require_neighbours(with_record: object, without_record: object, adjacency: Adjacency) -> None:
-    """Raise ``ParameterError`` for comparable data sets that are not neighbours; accept data sets of unknown types unchecked."""
+    """Raise ``ParameterError`` for comparable data sets that are not neighbours; accept other types unchecked."""
     one, other = rows_of(with_record), rows_of(without_record)
     if one is None or other is None or not _same_layout(one, other):
         return

@@ -33,7 +33,7 @@ def select_thresholds(scores: Floats, included: Truths, *, delta: float = 0.0) -
 
 
 def best_thresholds(scores: Floats, included: Truths, *, delta: float = 0.0) -> tuple[float, tuple[float, float]]:
-    """Return (epsilon, (low, high)) of the largest expected bound: guess "out" for scores <= low and "in" for scores >= high.
+    """Return (epsilon, (low, high)) of the largest expected bound: guess "out" if score <= low, "in" if score >= high.
 
     Candidates are quantiles, or infinities for no guesses on a side. Each pair's estimate is shrunk by one correct
     guess and two standard deviations. A pair needs at least 100 guesses (or a tenth of few runs), because the best of

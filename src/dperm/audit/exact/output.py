@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Exact audit of output perturbation: distance between the minimizers of neighbours, divided by the noise scale (T29-T32)."""
+"""Exact audit of output perturbation: distance between minimizers of neighbours, relative to the noise (T29-T32)."""
 
 import math
 from collections.abc import Callable

@@ -22,7 +22,7 @@ COLUMNS = ("epsilon", "delta claimed", "delta, divided by q n", "delta, divided 
 
 
 def sizes(most: int = 60) -> Floats:
-    """Return the probabilities of 0, 1, 2, ... other records in a sample; larger numbers than ``most`` are negligible."""
+    """Return the probabilities of 0, 1, 2, ... other records in a sample; numbers above ``most`` are negligible."""
     k = np.arange(most + 1)
     logs = gammaln(OTHERS + 1) - gammaln(k + 1) - gammaln(OTHERS - k + 1)
     return np.asarray(np.exp(logs + k * math.log(RATE) + (OTHERS - k) * math.log1p(-RATE)))

@@ -158,7 +158,7 @@ def _run(effort: Effort) -> Outcome:
         sentence=(
             f"A thousand mechanisms with epsilon = 1 have a total epsilon of {last.optimal:.0f} at best "
             f"({last.advanced:.0f} by advanced composition). The misprinted formula gives {last.printed:.0f}, where "
-            f"the true delta is {last.true_delta:.3f}. Gaussian mechanisms have a total epsilon of {last.gaussian:.0f}: "
+            f"the true delta is {last.true_delta:.3f}. Gaussian mechanisms have {last.gaussian:.0f} in total: "
             "knowing the mechanism is worth more than any theorem about epsilons."
         ),
     )

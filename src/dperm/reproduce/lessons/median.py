@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Objective perturbation of the median releases records; a smooth loss prevents this, but not strong convexity (T42, E8)."""
+"""Objective perturbation of the median releases records; smoothness prevents this, not strong convexity (T42, E8)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
