@@ -4,11 +4,9 @@
 
 1. The constructor of the mechanism fixes everything public.
 2. ``budget.check`` refuses early, before the value is read.
-3. The value is checked. An invalid value raises an error without a charge, and the message reveals nothing about the
-value.
+3. The value is checked. An invalid value raises an error without a charge, and the message does not reveal the value.
 4. A stream of random bits is keyed (without randomness the release stops), the event is reserved, the value is drawn,
-and the
-   digest of the released value is committed.
+   and the digest of the released value is committed.
 """
 
 import json

@@ -25,9 +25,9 @@ def real_array(name: str, values: ArrayLike) -> Floats:
 
     Raises
     ------
-    DataError If they are not. The message states the argument and the rule. No other exception is chained, since it
-    might show a
-        value.
+    DataError
+        If they are not. The message states the argument and the rule. No other exception is chained, since it might
+        show a value.
     """
     array = extended_array(name, values)
     if not np.isfinite(array).all():

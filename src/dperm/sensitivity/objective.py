@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Privacy cost and noise scale of objective perturbation (T36a to T43a, T53a).
 
-Epsilon has three parts. One percent is spent on the noise on the coefficients. The Jacobian determinant takes c = k
-log(1 + bend/Lambda), with k the rank of a record's Hessian and bend the mean of its eigenvalues (1 and beta for a loss
-of one score). The rest is spent on the linear term b.
+Epsilon has three parts. One percent is spent on the noise on the coefficients. The Jacobian determinant takes
+c = k log(1 + bend/Lambda), with k the rank of a record's Hessian and bend the mean of its eigenvalues (1 and beta for a
+loss of one score). The rest is spent on the linear term b.
 """
 
 import math

@@ -42,8 +42,8 @@ def moments_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
         by at most sqrt(2) w R^2 if it is added or removed, and by at most 3/sqrt(2) w R^2 if it is replaced.
     Proof: for add/remove, ||w x x'||_F^2 + R^2 ||w y x||^2 <= 2 w^2 R^4, since y^2 <= 1. For replace-one, the vector is
     part of z z' with the extended row z = sqrt(w) (x, R y / sqrt(2)), whose last column counts twice in a Frobenius
-    norm. Then ||z||^2 <= w (R^2 + R^2/2), and the squared distance between z z' and t t' is ||z||^4 + ||t||^4 - 2
-    (z't)^2 <= 2 (3/2)^2 w^2 R^4.
+    norm. Then ||z||^2 <= w (R^2 + R^2/2), and the squared distance between z z' and t t' is
+    ||z||^4 + ||t||^4 - 2 (z't)^2 <= 2 (3/2)^2 w^2 R^4.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ def median_atom(values: ArrayLike, record: float, *, sigma: float, strength: flo
     values
         The records.
     record
-        Attacked value x, equal to at least one record.
+        Attacked value x.
     sigma
         Standard deviation of b, positive.
     strength

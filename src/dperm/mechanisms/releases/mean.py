@@ -28,9 +28,8 @@ class Mean(NoisyStatistic[float]):
     - Under replace-one n is public. The sum of x - m has sensitivity high - low, and the release is
       m + (sum + noise)/n, a mean of sensitivity (high - low)/n (T5). The estimate is unbiased, and may lie outside the
       bounds.
-    - Under add/remove n is private. One release adds noise to the pair (sum of x - m, h n), with L1 sensitivity 2h and
-    L2
-      sensitivity sqrt(2) h. The value is m + sum / max(n, 1) of the noisy pair, clipped to [low, high].
+    - Under add/remove n is private. One release adds noise to the pair (sum of x - m, h n). Its L1 sensitivity is 2h,
+      its L2 sensitivity sqrt(2) h. The value is m + sum / max(n, 1) of the noisy pair, clipped to [low, high].
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ copies of a real batch to the loop, and compares losses and per-example gradient
 - a few rows alone with the same rows inside the full batch;
 - the batch with the same batch after one other row was replaced by a copy of some row;
 - in the first rehearsal of a random loop, the same with a few rows and several seeds, because a loop may mix records
-only with some probability;
+  only with some probability;
 - before the charge only: the same with one other row enlarged, or filled with a constant from a comparison in the loop
   (infinity and NaN, if the loop tests for them).
 
