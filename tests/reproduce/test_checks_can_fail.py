@@ -391,8 +391,8 @@ CHECKS: dict[str, list[Doctored]] = {
         check("derivation as printed suffices", anywhere(lambda one: but(one, true_epsilon=lambda noise: 0.50001))),
         check("planned noise of dperm's DP-GD grows", planned=lambda old: lambda steps: steps**0.5105),
         check("planned noise of dperm's DP-GD grows", planned=lambda old: lambda steps: steps**0.4895),
-        check("dperm plans DP-GD with noise of", planned=lambda old: lambda steps: 1.0011 * old(steps)),
-        check("dperm plans DP-GD with noise of", planned=lambda old: lambda steps: 0.9989 * old(steps)),
+        check("The DP-GD plan of dperm has noise of", planned=lambda old: lambda steps: 1.0011 * old(steps)),
+        check("The DP-GD plan of dperm has noise of", planned=lambda old: lambda steps: 0.9989 * old(steps)),
     ],
     "dpsgd_accounting": [
         check(

@@ -72,7 +72,7 @@ class SingleEvent(Event):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -117,7 +117,7 @@ class SingleEvent(Event):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -132,7 +132,7 @@ class SingleEvent(Event):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------

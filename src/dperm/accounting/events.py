@@ -80,7 +80,7 @@ class Gaussian(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -95,7 +95,7 @@ class Gaussian(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -161,7 +161,7 @@ class Laplace(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -176,7 +176,7 @@ class Laplace(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -231,7 +231,7 @@ class Approximate(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -273,7 +273,7 @@ class Approximate(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -299,7 +299,7 @@ class Approximate(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -350,7 +350,7 @@ class Pure(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -387,7 +387,7 @@ class Pure(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -402,7 +402,7 @@ class Pure(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -464,7 +464,7 @@ class RandomizedResponse(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -506,7 +506,7 @@ class RandomizedResponse(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -521,7 +521,7 @@ class RandomizedResponse(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------

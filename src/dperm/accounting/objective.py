@@ -60,7 +60,7 @@ class PerturbedObjective(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -95,7 +95,7 @@ class PerturbedObjective(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -110,7 +110,7 @@ class PerturbedObjective(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------

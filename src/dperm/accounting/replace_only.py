@@ -63,7 +63,7 @@ class ReplaceOneOnly(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -109,7 +109,7 @@ class ReplaceOneOnly(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -124,7 +124,7 @@ class ReplaceOneOnly(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------

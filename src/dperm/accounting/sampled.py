@@ -97,7 +97,7 @@ class Poisson(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -150,7 +150,7 @@ class Poisson(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -176,7 +176,7 @@ class Poisson(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -239,7 +239,7 @@ class WithoutReplacement(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -294,7 +294,7 @@ class WithoutReplacement(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -318,7 +318,7 @@ class WithoutReplacement(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------

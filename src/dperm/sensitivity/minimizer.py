@@ -22,7 +22,7 @@ def gradient_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     spec
         Public constants of the problem. `ProblemSpec.lipschitz` is L, including weight and clipping.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Returns
     -------
@@ -57,7 +57,7 @@ def output_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     spec
         Public constants of the problem, with its Lambda.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Returns
     -------
@@ -125,7 +125,7 @@ def approximate_minimizer_sensitivity(spec: ProblemSpec, tolerance: float, *, ro
     Theorem T43 [Iyengar et al. 2019; the factor 2 is missing in their code, E33].
         Let theta* minimize J + b'theta exactly and ||grad J(theta~) + b~|| <= tau with ||b~ - b|| <= e. Then
         ||theta~ - theta*|| <= tau'/Lambda with tau' = tau + e, and releasing theta~ plus noise is the composition of
-        the exact mechanism with an additive one of sensitivity 2 tau'/Lambda.
+        the exact mechanism with an additive mechanism of sensitivity 2 tau'/Lambda.
     Proof: b = -grad J(theta*), so theta~ is a function of the data and of theta*. Given theta*, the point theta~ lies
     in a ball of radius tau'/Lambda around theta*, for any data. Two such points are at most 2 tau'/Lambda apart.
 

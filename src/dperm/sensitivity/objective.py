@@ -42,7 +42,7 @@ def gamma_norm_scale(spec: ProblemSpec, adjacency: Adjacency, epsilon: float) ->
     spec
         Public constants of the problem.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     epsilon
         Part of epsilon left for b.
 
@@ -167,7 +167,7 @@ def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency)
     epsilon
         Epsilon of the guarantee.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Returns
     -------

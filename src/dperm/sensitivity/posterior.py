@@ -39,7 +39,7 @@ def posterior_mu(temperature: float, lipschitz: float = 1.0, *, strength: float,
     strength
         Strong convexity m of r; Lambda for a ridge penalty.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Returns
     -------
@@ -160,7 +160,7 @@ def bounded_posterior_temperature(
     epsilon
         Target epsilon.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     nonnegative
         Whether 0 <= -log p <= B.
 

@@ -50,7 +50,7 @@ def moments_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     spec
         Public constants of the problem; labels are scaled to [-1, 1].
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Returns
     -------

@@ -104,7 +104,7 @@ def constant_step_sensitivity(
     lipschitz
         Lipschitz constant L of the data loss.
     strong_convexity
-        Strong convexity gamma of the regularizer; 0 without one.
+        Strong convexity gamma of the regularizer; 0 without a regularizer.
 
     Returns
     -------
@@ -212,7 +212,7 @@ def descent_sensitivity(
     lipschitz
         Lipschitz constant L of the data loss.
     strong_convexity
-        Strong convexity mu of the regularizer; 0 without one.
+        Strong convexity mu of the regularizer; 0 without a regularizer.
 
     Returns
     -------

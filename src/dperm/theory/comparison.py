@@ -259,7 +259,7 @@ def best_method(
     epsilon
         Epsilon of the guarantee.
     adjacency
-        Neighbouring relation of the guarantee, "replace_one" or "add_remove".
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     delta
         Delta of the guarantee; 0 for pure DP.
     risk

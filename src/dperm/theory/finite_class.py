@@ -59,7 +59,7 @@ def finite_class_empirical_gap(
     beta
         Probability that the bound fails.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Returns
     -------
@@ -144,7 +144,7 @@ def finite_class_sample_size(
     beta
         Probability that the bound fails.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     realizable
         Whether some hypothesis is known to have risk 0.
 
@@ -199,7 +199,7 @@ def packing_sample_size(sets: int, epsilon: float, *, adjacency: Adjacency | str
     epsilon
         Epsilon of the pure guarantee. T60 does not cover (epsilon, delta)-DP with delta > 0.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     success
         Probability s of a correct answer.
 

@@ -96,7 +96,7 @@ def dpgd_excess_risk(
     delta
         Delta of the guarantee, positive.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     lipschitz
         Lipschitz constant L of one record's loss.
     diameter
@@ -169,7 +169,7 @@ def gradient_empirical_risk(
     delta
         Delta of the guarantee, positive.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     steps
         Number T of steps; None uses the number with the smallest bound.
 
@@ -218,7 +218,7 @@ def gradient_excess_risk(
     delta
         Delta of the guarantee, positive.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     steps
         Number T of steps; None uses the number with the smallest bound.
 

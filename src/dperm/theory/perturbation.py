@@ -170,7 +170,7 @@ def output_empirical_risk(
     epsilon
         Epsilon of the guarantee.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     delta
         Delta of the guarantee; 0 for pure DP.
     regularization
@@ -216,7 +216,7 @@ def objective_empirical_risk(
     epsilon
         Epsilon of the guarantee.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     delta
         Delta of the guarantee; 0 for pure DP.
     regularization

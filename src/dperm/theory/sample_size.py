@@ -65,7 +65,7 @@ def output_sample_size(
     epsilon
         Epsilon of the guarantee.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     delta
         Delta of the guarantee; 0 for pure DP.
     risk
@@ -109,7 +109,7 @@ def objective_sample_size(
     epsilon
         Epsilon of the guarantee.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     delta
         Delta of the guarantee; 0 for pure DP.
     unclipped_logistic
@@ -163,7 +163,7 @@ def gradient_sample_size(
     delta
         Delta of the guarantee, positive.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     risk
         "population" or "empirical".
 

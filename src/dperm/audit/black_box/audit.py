@@ -154,7 +154,7 @@ def _fewest(statistic: Statistic, guesses: int) -> int:
 
 
 def _draw_sample(subject: Subject, runs: int, seed: int | None, progress: Progress | None) -> RunSample:
-    """Draw independent fair coins, and run the subject.
+    """Draw independent fair coin flips, and run the subject.
 
     The coin flips come from a branch of the seed's generator, so noise simulated with the same seed is different. The
     subject gets a read-only copy and cannot change the auditor's coin flips.

@@ -107,7 +107,8 @@ def _checks(settings: list[DescentNoise]) -> tuple[Check, ...]:
         ),
         Check(f"The planned noise of dperm's DP-GD grows like T^{rise:.2f}.", abs(rise - 0.5) < 0.01),
         Check(
-            f"dperm plans DP-GD with noise of {own:.5f} for T = 100: the exact noise.", abs(own / at.exact - 1) < 1e-3
+            f"The DP-GD plan of dperm has noise of {own:.5f} for T = 100: the exact noise.",
+            abs(own / at.exact - 1) < 1e-3,
         ),
     )
 
