@@ -122,7 +122,7 @@ def _of_module(loss: nn.Module) -> PerExample:
 
 
 def _rows(reduction: str) -> Callable[[Tensor], Tensor]:
-    """Return the reduction of several losses of an example to one."""
+    """Return the function that reduces several losses of an example to one loss."""
 
     def reduced(losses: Tensor) -> Tensor:
         if losses.dim() < 2:

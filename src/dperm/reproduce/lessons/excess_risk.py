@@ -46,7 +46,7 @@ SPOKEN: dict[Method, str] = {
     "kink": "output perturbation with a kink",
 }
 CLOSE, VERY_CLOSE = 0.15, 0.04
-"""Tolerances of the measured powers; the second one for output perturbation, whose two powers are close."""
+"""Tolerances of the measured powers; the second is for output perturbation, whose two powers are close."""
 BOUNDED: tuple[Method, ...] = ("objective", "output", "kink")
 """Methods whose bound applies to the algorithm that is run."""
 OTHER_STEPS = "bound of T48, steps of c/sqrt(t)"

@@ -31,7 +31,7 @@ SCALES, LARGEST_SHARE = 8, 0.008
 RATES: dict[Method, float] = {"gradient": 1 / 2, "objective": 1 / 2, "output": 1 / 3, "kink": 1 / 4}
 """Powers of d in T48."""
 CLOSE, VERY_CLOSE = 0.15, 0.04
-"""Tolerances of the measured powers; the second one for output perturbation, whose two powers are close."""
+"""Tolerances of the measured powers; the second is for output perturbation, whose two powers are close."""
 
 
 @dataclass(frozen=True)

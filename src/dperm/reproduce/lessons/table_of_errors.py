@@ -34,7 +34,7 @@ PRINTED_TABLE = {
 """Printed means and standard deviations of the lecture (E37)."""
 NEAR = 0.08
 SPREAD_SHARE, STANDARD_SHARE = 2 / 3, 1 / 10
-"""Our standard deviations are below these shares of the printed ones (near 1/3 and 1/40 with all draws)."""
+"""Our standard deviations are below these fractions of the printed values (near 1/3 and 1/40 with all draws)."""
 ROWS = {
     OUTPUT: "Algorithm 1, sensitivity method",
     PRINTED: "Algorithm 2 as printed, not private in general",

@@ -266,7 +266,7 @@ def _wrong_parameters(model: nn.Module, sites: list[Site], tries: Sequence[Trial
     """Return the names of parameters whose gradients are wrong.
 
     Substitutes may draw other random numbers, so dropout is turned off for them. For a large model one trial is enough:
-    the last one with a result.
+    the last trial with a result.
     """
     is_substituted, brief = any(site.method == "substitute" for site in sites), is_large(model)
     for trial in reversed(tries) if brief else tries:

@@ -108,7 +108,7 @@ def _weights(output: Tensor, rows: Sequence[int]) -> Tensor:
 FACTOR = 2.0**14
 """Factor for enlarged losses, to expose clipped gradients."""
 OTHER, ALONE = (4, 2, 1, 3), (2,)
-"""Rows beside other examples, with the first one replaced, and one row alone."""
+"""Rows beside other examples, with the first row replaced, and one row alone."""
 FEW_OTHER = (3, 1, 2)
 """Rows for large models, with enlarged losses in the same run."""
 Gradients = dict[nn.Parameter, GradientFactor]
