@@ -24,7 +24,7 @@
         └── PublicAssumptionWarning        a value taken from the data is treated as public
 
 A message has three parts: the argument and the value received (never a private one), the rule, and the remedy. Errors
-keep these parts as fields, so that each front end can spell the argument in its own way.
+keep these parts as fields, so that each front end can format the argument in its own way.
 """
 
 from typing import Any, ClassVar
@@ -32,9 +32,9 @@ from typing import Any, ClassVar
 from dperm.presentation.spelling import Spelling, python_spelling, spell
 
 EXTREME = "parameter-extreme"
-"""Code of a ParameterError about valid arguments that floating point cannot hold together."""
+"""Code of a ParameterError for arguments that are valid separately but cannot be combined in floating point."""
 NO_LEDGER = "no-ledger"
-"""Code of a LedgerError about a file that holds no ledger."""
+"""Code of a LedgerError for a file that contains no ledger."""
 
 
 class Message:
@@ -80,12 +80,13 @@ class Message:
         Parameters
         ----------
         spelling
-            Function that spells a reference to an argument, from its name and its value or None.
+            Function that formats a reference to an argument, given the argument's name and its value (None if there is
+            no value).
 
         Returns
         -------
         str
-            The message, with all references spelled out.
+            The message, with all references formatted.
         """
         return " ".join(part for part in (self._problem(spelling), spell(self.remedy, spelling)) if part)
 

@@ -314,7 +314,7 @@ CHECKS: dict[str, list[Doctored]] = {
         check("2 q epsilon is a valid bound up to", largest_epsilon_for_twice=lambda old: lambda: 1.01 * old()),
         check("2 q epsilon is a valid bound up to", largest_epsilon_for_twice=lambda old: lambda: 0.98 * old()),
         check("At epsilon = 4", amplified=lambda old: lambda epsilon, rate: 47.99 * rate),
-        check("A base mechanism that is DP for added", replaced_base=lambda old: lambda: (0.1499, 0.1)),
+        check("A base mechanism that is DP only for added", replaced_base=lambda old: lambda: (0.1499, 0.1)),
     ],
     "batch_size": [
         check("With division by q n", anywhere(cell(2, lambda row: 1.001 * row[1]))),
@@ -337,10 +337,10 @@ CHECKS: dict[str, list[Doctored]] = {
             "Advanced composition of epsilon = 0.1 grows",
             *powers(lambda one, power: but(one, advanced=one.count**power), 0.5, 0.151, lambda one: one.epsilon == 0.1),
         ),
-        check("the misprint claims", at_end(lambda one: but(one, printed=one.optimal))),
+        check("the misprinted formula gives", at_end(lambda one: but(one, printed=one.optimal))),
         check("randomized response has", at_end(lambda one: but(one, true_delta=0.98))),
         check(
-            "The misprint is too small from",
+            "the misprinted formula is too small for",
             everywhere(lambda one: but(one, true_delta=composition.SLACK if one.epsilon == 1 else 1.0)),
         ),
         check(
@@ -386,14 +386,14 @@ CHECKS: dict[str, list[Doctored]] = {
         check("The slide's noise suffices", anywhere(lambda one: but(one, spent=0.50001))),
         check("at least 10 times", anywhere(lambda one: but(one, slide=10 * one.exact))),
         check(
-            "For T = 100 it is",
+            "For T = 100 the slide's noise is",
             anywhere(lambda one: but(one, slide=17.99 * one.exact), lambda one: one.steps == 100),
         ),
         check("derivation as printed suffices", anywhere(lambda one: but(one, true_epsilon=lambda noise: 0.50001))),
         check("planned noise of dperm's DP-GD grows", planned=lambda old: lambda steps: steps**0.5105),
         check("planned noise of dperm's DP-GD grows", planned=lambda old: lambda steps: steps**0.4895),
-        check("DP-GD in dperm plans noise of", planned=lambda old: lambda steps: 1.0011 * old(steps)),
-        check("DP-GD in dperm plans noise of", planned=lambda old: lambda steps: 0.9989 * old(steps)),
+        check("The DP-GD plan of dperm has noise of", planned=lambda old: lambda steps: 1.0011 * old(steps)),
+        check("The DP-GD plan of dperm has noise of", planned=lambda old: lambda steps: 0.9989 * old(steps)),
     ],
     "dpsgd_accounting": [
         check(
@@ -405,7 +405,7 @@ CHECKS: dict[str, list[Doctored]] = {
         check("never exceeds", anywhere(cell(4, lambda row: (1 + 2e-9) * row[3]))),
         check("at least 5 times", anywhere(cell(4, lambda row: 4.99 * row[6]), lambda row: row[2] >= 100)),
         check(
-            "With noise 1 and 1000 steps",
+            "With noise multiplier 1 and 1000 steps",
             anywhere(cell(4, lambda row: 99.9 * row[6]), lambda row: (row[0], row[2]) == (1, 1000)),
             anywhere(cell(5, lambda row: 1.301 * row[6]), lambda row: (row[0], row[2]) == (1, 1000)),
         ),
@@ -488,7 +488,7 @@ CHECKS: dict[str, list[Doctored]] = {
             *powers(lambda one, power: but(one, dots=one.problem.exact + one.bins**power), -2, 0.151, of_sampled),
         ),
         check("do not improve the tail condition", anywhere(lambda one: but(one, tail=1.0499 * one.problem.exact))),
-        check("Nor do they improve", at_end(moments_alike)),
+        check("Finer bins do not improve R", at_end(moments_alike)),
         check("The other direction", at_end(other_direction), _slope=lambda old: lambda *_: -1.0),
         check(
             "The other direction",
@@ -500,14 +500,14 @@ CHECKS: dict[str, list[Doctored]] = {
             "where the textbook formula is proved",
             GaussianScales__true_delta=only((0.99, 1e-8), lambda one: 1.001 * one.delta),
         ),
-        check("There it gives up to", GaussianScales__ratio=lambda old: property(lambda one: 1.5)),
+        check("the textbook formula gives up to", GaussianScales__ratio=lambda old: property(lambda one: 1.5)),
         check("At epsilon = 10", GaussianScales__true_delta=only((10.0, 1e-5), lambda one: 2 * one.delta)),
-        check("The formula fails from", shifted_failures(1.0011), shifted_failures(0.9989)),
+        check("The formula fails for", shifted_failures(1.0011), shifted_failures(0.9989)),
     ],
     "group_privacy": [
         check("The formula is valid", anywhere(lambda one: but(one, exact=(1 + 2e-9) * one.formula.delta))),
         check(
-            "Its overestimate grows",
+            "The overestimate of the formula grows",
             at_end(lambda one: but(one, exact=one.formula.delta / 1e9), 0),
             everywhere(lambda one: but(one, exact=one.formula.delta / (1 + 9 * (one.k - 1) / 23))),
         ),
@@ -542,7 +542,7 @@ CHECKS: dict[str, list[Doctored]] = {
             ),
         ),
         check(
-            "roughly .001",
+            "roughly 0.001",
             *(
                 anywhere(lambda one, error=error: but(one, error=error), of_mean(10_000, 0.1))
                 for error in (6.99e-4, 13.01e-4)
@@ -567,7 +567,7 @@ CHECKS: dict[str, list[Doctored]] = {
             ),
         ),
         check(
-            "^From n = 1000 on, Algorithm 1",
+            "^For n >= 1000, Algorithm 1",
             lambda points: no_better_with_half("n")(points, lambda point: point.task.n >= 1000),
         ),
         check(
@@ -604,23 +604,23 @@ CHECKS: dict[str, list[Doctored]] = {
     "packing": [
         check("never needs fewer", anywhere(lambda at: but(at, needed=math.ceil(at.bound) - 1))),
         check(
-            "Both grow in proportion",
+            "The need and the bound grow in proportion",
             *powers(lambda at, rate: but(at, bound=rate * math.log(at.thresholds - 1)), 1, 0.011),
             *powers(lambda at, rate: but(at, needed=rate * math.log(at.thresholds - 1)), 4, 0.151),
         ),
         check(
-            "It needs four times",
+            "The mechanism needs four times",
             anywhere(lambda at: but(at, needed=4 * at.bound + 2.0001)),
             anywhere(lambda at: but(at, needed=4 * at.bound - 0.0001)),
         ),
         check("Real releases", released(-1), released(1)),
         check(
-            "its success falls",
+            "the success of the mechanism falls",
             after(lambda before, at: but(at, success=before.success)),
             at_end(lambda at: but(at, success=1e-4)),
         ),
         check(
-            "never above what any pure algorithm",
+            "never exceeds the largest possible success",
             anywhere(lambda at: but(at, success=1.001 * packing.most_success(at.thresholds, 40))),
         ),
     ],

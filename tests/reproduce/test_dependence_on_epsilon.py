@@ -58,7 +58,7 @@ def test_the_first_check_fails_where_an_error_rises_with_epsilon(monkeypatch):
 
 
 def test_the_claim_does_not_say_what_an_absent_figure_shows():
-    assert "Our text version has only its caption" in by_name("dependence_on_epsilon").claim
+    assert "Our plain-text copy of the slides has only its caption" in by_name("dependence_on_epsilon").claim
 
 
 @pytest.mark.slow

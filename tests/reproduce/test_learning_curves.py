@@ -53,12 +53,12 @@ def test_the_lead_begins_at_a_thousand_records_and_the_lesson_says_so(outcome, n
     assert found["n"][:2] == (500, 1000)
     assert found[JMLR][0] > found[OUTPUT][0] and found[JMLR][1] < found[OUTPUT][1]
     assert found[OUTPUT][1] < found[OURS][0] < found[OUTPUT][0] and found[OUTPUT][2] > found[OURS][1]
-    assert "from n = 1000 on" in LESSON.claim and "At n = 500 it is the other way round" in LESSON.claim
-    assert "From n = 1000 on" in outcome.sentence and "at n = 500" in outcome.sentence
+    assert "n >= 1000" in LESSON.claim and "At n = 500 it is the other way round" in LESSON.claim
+    assert "For n >= 1000" in outcome.sentence and "at n = 500" in outcome.sentence
 
 
 def test_the_claim_does_not_say_what_an_absent_figure_shows():
-    assert "Our text version has only their caption" in LESSON.claim
+    assert "Our plain-text copy of the slides has only their caption" in LESSON.claim
 
 
 def test_checks_fail_where_the_determinant_is_not_charged(monkeypatch):

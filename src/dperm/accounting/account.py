@@ -26,7 +26,7 @@ def account(event: Event, adjacency: Adjacency | str | None = None) -> "Accounte
     """Return the privacy profile of ``event`` under ``adjacency``, with lower and upper bounds.
 
     Each direction of the adjacency is composed separately from dominating pairs (T15, T22, T23). A closed form is used
-    where one exists. Otherwise the moment generating function is inverted along a contour, or the loss is discretised
+    where one exists. Otherwise the moment generating function is inverted along a contour, or the loss is discretized
     on a lattice (T28). Events without a known dominating pair under replace-one are accounted for under add/remove and
     converted by T4.
 
@@ -43,12 +43,13 @@ def account(event: Event, adjacency: Adjacency | str | None = None) -> "Accounte
     Returns
     -------
     ComposedProfile or ReplaceOneReading
-        A `PrivacyProfile` with ``epsilon``, ``delta``, ``tradeoff`` and their brackets.
+        A `PrivacyProfile` with ``epsilon``, ``delta`` and ``tradeoff``, and with lower and upper bounds on epsilon and
+        delta.
 
     Raises
     ------
     AdjacencyError
-        If no theorem covers some event under ``adjacency``; the message names a supported adjacency.
+        If no theorem covers one of the events under ``adjacency``; the message names a supported adjacency.
     ParameterError
         If ``event`` is not an event.
 
@@ -92,7 +93,7 @@ def _directions(event: Event, adjacency: Adjacency) -> tuple[Composition, ...]:
 
 @dataclass(frozen=True)
 class ComposedProfile(PrivacyProfile):
-    """Privacy profile of a composition: a `PrivacyProfile` reporting also the engine used and the reason."""
+    """Privacy profile of a composition: a `PrivacyProfile` that also reports the engine used and the reason."""
 
     event: Event
     adjacency: Adjacency
@@ -112,7 +113,7 @@ class ComposedProfile(PrivacyProfile):
     def epsilon_estimate(self, delta: float) -> float:
         """Return epsilon of the first direction alone, for searches (`calibrate`).
 
-        Faster than `epsilon`, but not a bound.
+        The estimate is faster than `epsilon`, but it is not a bound.
         """
         return estimate_epsilon(self.directions[0], checks.positive_delta("delta", delta, DELTA))
 
@@ -129,7 +130,7 @@ class ComposedProfile(PrivacyProfile):
     def tradeoff(self, false_positive_rate: float) -> float:
         """Return a lower bound on the false-negative rate of every attacker with this false-positive rate (T2, T19).
 
-        It follows from upper bounds on delta at about forty epsilons, taken from `curve`.
+        The bound follows from upper bounds on delta at about forty epsilons, taken from `curve`.
         """
         return self.curve().tradeoff(false_positive_rate)
 
@@ -150,7 +151,7 @@ class ComposedProfile(PrivacyProfile):
 
 @dataclass(frozen=True)
 class CurveProfile(PrivacyProfile):
-    """A `PrivacyProfile` reading its answers from a few contours or lattices (`dperm.accounting.curve`)."""
+    """A `PrivacyProfile` that reads its answers from a few contours or lattices (`dperm.accounting.curve`)."""
 
     profile: ComposedProfile
     readings: ProfileCurve = field(repr=False)

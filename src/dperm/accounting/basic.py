@@ -4,7 +4,7 @@
 
 A composition releases at least as much as any one of its steps (T3). Its epsilon and delta are at most the sums of the
 steps' epsilons and deltas (T11). Both bounds are loose but do not depend on a lattice or a contour. They replace any
-answer contradicting them or itself.
+answer that contradicts them or itself.
 """
 
 import math

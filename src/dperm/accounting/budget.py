@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The budget protocol, and `charged`, the one way to charge a run.
+"""The budget protocol, and `charged`, the only way to charge a run.
 
 Every run follows the same order:
 
@@ -9,8 +9,9 @@ Every run follows the same order:
 3. enforce the bounds on the data (may raise; nothing has been charged);
 4. ``reserve``, then compute and draw noise, then ``commit`` the digest of the release.
 
-**There are no refunds.** A reservation is charged before any noise is drawn. A later failure may still reveal something
-through its error, its timing or partial output. Its reservation is therefore burned: closed, and still charged.
+**There are no refunds.** A reservation is charged before any noise is drawn. A later failure may still reveal
+information through its error, its timing or partial output. Its reservation is therefore burned: closed, and still
+charged.
 
 `dperm.accounting.memory_budget` implements the protocol in memory, `dperm.ledger` in a file or a database.
 """
@@ -42,7 +43,7 @@ class State(StrEnum):
 
 
 class Reservation(Protocol):
-    """Protocol of a reservation: a charged part of a budget, for one release."""
+    """Protocol for a reservation: a charged part of a budget, for one release."""
 
     @property
     def state(self) -> State:
@@ -109,7 +110,7 @@ class Reservation(Protocol):
         """
 
     def lease(self, draws: int) -> None:
-        """Allow this holder ``draws`` noise draws in total, recorded durably before the first of them.
+        """Allow this holder ``draws`` noise draws in total, recorded durably before the first draw.
 
         A smaller number than before returns unused draws.
 
@@ -138,7 +139,7 @@ class Reservation(Protocol):
 
 @runtime_checkable
 class Budget(Protocol):
-    """Protocol of a privacy budget, with a limit enforced by a filter for adaptively chosen events (T14)."""
+    """Protocol for a privacy budget, with a limit enforced by a filter for adaptively chosen events (T14)."""
 
     def check(self, event: Event) -> None:
         """Check that the budget covers ``event`` now. Nothing is charged.
@@ -153,7 +154,8 @@ class Budget(Protocol):
         BudgetError
             If the remaining budget does not cover the event.
         AdjacencyError, ConversionError
-            If the event has no cost under the budget's adjacency, or in the budget's unit of cost.
+            If the cost of the event cannot be computed under the budget's adjacency, or cannot be expressed in the
+            budget's unit.
         """
 
     def reserve(
@@ -181,16 +183,17 @@ class Budget(Protocol):
         BudgetError
             If the remaining budget does not cover the event, or ``request_id`` was used for a different event.
         AdjacencyError, ConversionError
-            If the event has no cost under the budget's adjacency, or in the budget's unit of cost.
+            If the cost of the event cannot be computed under the budget's adjacency, or cannot be expressed in the
+            budget's unit.
         """
 
 
 class Resumable(Protocol):
-    """Protocol of a run that can continue after a failure, under the same charge."""
+    """Protocol for a run that can continue after a failure, under the same charge."""
 
     @property
     def resumes(self) -> bool:
-        """Whether this run continues an earlier one with an open reservation."""
+        """Whether this run continues an earlier run with an open reservation."""
 
     @property
     def can_go_on(self) -> bool:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""`calibrate`: find the parameter of a family of events meeting a privacy target, rounded in the safe direction."""
+"""`calibrate`: find the parameter of a family of events that meets a privacy target, rounded in the safe direction."""
 
 import math
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def calibrate(
     epsilon, delta, adjacency
         Privacy target.
     bounds
-        Search interval for the parameter, such as (1e-6, 1.0) for a sampling rate.
+        Search interval (low, high) for the parameter, such as (1e-6, 1.0) for a sampling rate.
     relative
         Target relative error of the parameter.
 
@@ -52,7 +52,7 @@ def calibrate(
     Raises
     ------
     AssumptionError
-        If no parameter within ``bounds`` meets the target, or all of them do.
+        If no parameter within ``bounds`` meets the target, or if every parameter does.
     ParameterError
         If an argument is out of range, or ``family`` does not return an event.
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Closed forms, tried before every engine: one Gaussian, one step of any law, and randomised responses.
+"""Closed forms, tried before every engine: one Gaussian, one step of any law, and randomized responses.
 
-Randomised responses also cover mechanisms known by (epsilon, delta) alone (T14). Each function returns brackets of the
+Randomized responses also cover mechanisms known by (epsilon, delta) alone (T14). Each function returns brackets of the
 profile of one direction, given L < infinity, or None without a closed form.
 """
 
@@ -86,7 +86,7 @@ class SingleStep:
 
 
 def _responses(composition: Composition) -> LossAtoms | None:
-    """Return the atoms of a composition of plain randomised responses (T13, T14), or None if there are too many."""
+    """Return the atoms of a composition of plain randomized responses (T13, T14), or None if there are too many."""
     counts: dict[float, int] = {}
     for law, count in composition.steps:
         if not isinstance(law, AtomicLoss) or len(law.losses) != 2 or law.losses[0] != -law.losses[1]:

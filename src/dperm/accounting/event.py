@@ -4,7 +4,7 @@
 
 An event is frozen, compares by value and can be written as JSON (`dperm.accounting.serialize`). **The meaning of an
 event never changes once published**; a new meaning gets a new name. Only `Repeated` stores a count: ``step * 1000``
-repeats, ``a + b`` composes.
+repeats an event, ``a + b`` composes two events.
 """
 
 from abc import ABC, abstractmethod
@@ -28,7 +28,7 @@ Orders = NDArray[np.float64]
 
 
 class Event(ABC):
-    """Access to the data, as seen by the accountant.
+    """One access to the data, as the accountant sees it.
 
     Compose events with ``+`` and repeat an event with ``*``. Adaptive choices between events are covered if the events
     were declared beforehand.
@@ -61,7 +61,7 @@ class SingleEvent(Event):
     """Type name in JSON; never reused for another meaning."""
 
     def singles(self) -> "Iterator[tuple[SingleEvent, int]]":
-        """Yield this event, repeated once."""
+        """Yield this event with a count of 1."""
         yield self, 1
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
@@ -72,7 +72,7 @@ class SingleEvent(Event):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -117,7 +117,7 @@ class SingleEvent(Event):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -132,7 +132,7 @@ class SingleEvent(Event):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Elementary events without sampling: Gaussian, Laplace, declared guarantees and randomised response."""
+"""Elementary events without sampling: Gaussian, Laplace, declared guarantees and randomized response."""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ LARGEST_EPSILON = 500.0
 
 
 def sensitivity(direction: Direction) -> float:
-    """Return the sensitivity in units of one record added or removed: replacing is one removal and one addition."""
+    """Return the sensitivity in units of one record added or removed: a replacement is a removal and an addition."""
     return 2.0 if direction is Direction.REPLACE else 1.0
 
 
@@ -80,7 +80,7 @@ class Gaussian(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -95,7 +95,7 @@ class Gaussian(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -139,7 +139,7 @@ class Laplace(SingleEvent):
     def law(self, direction: Direction) -> LaplaceLoss:
         """Return the privacy loss distribution of T5 with epsilon = sensitivity / b.
 
-        A shift of one coordinate dominates all others, since it is an extreme point of the L1 ball.
+        A shift of one coordinate dominates all others, since such a shift is an extreme point of the L1 ball.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class Laplace(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -176,7 +176,7 @@ class Laplace(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -231,7 +231,7 @@ class Approximate(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -273,7 +273,7 @@ class Approximate(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -299,7 +299,7 @@ class Approximate(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -350,7 +350,7 @@ class Pure(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -365,7 +365,7 @@ class Pure(SingleEvent):
         return _declared_reading(self, adjacency)
 
     def law(self, direction: Direction) -> AtomicLoss:
-        """Return the privacy loss distribution of randomised response, which dominates all epsilon-DP mechanisms (T13).
+        """Return the privacy loss distribution of randomized response, which dominates all epsilon-DP mechanisms (T13).
 
         Parameters
         ----------
@@ -387,7 +387,7 @@ class Pure(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -402,7 +402,7 @@ class Pure(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -428,10 +428,10 @@ def _declared_reading(event: Pure | Approximate, adjacency: Adjacency) -> Adjace
 
 @dataclass(frozen=True)
 class RandomizedResponse(SingleEvent):
-    """Randomised response on k values: the true value is kept with probability e^eps/(e^eps + k - 1) (T9).
+    """Randomized response on k values: the true value is kept with probability e^eps/(e^eps + k - 1) (T9).
 
     Otherwise the answer is one of the other values, chosen uniformly. The mechanism is local, so its guarantee is
-    proved under replace-one only.
+    proved only under replace-one.
 
     Parameters
     ----------
@@ -464,7 +464,7 @@ class RandomizedResponse(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -484,7 +484,7 @@ class RandomizedResponse(SingleEvent):
         return adjacency
 
     def law(self, direction: Direction) -> AtomicLoss:
-        """Return the privacy loss distribution of randomised response (T9).
+        """Return the privacy loss distribution of randomized response (T9).
 
         Parameters
         ----------
@@ -499,14 +499,14 @@ class RandomizedResponse(SingleEvent):
         return randomized_response_loss(self.epsilon, self.values)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve of randomised response (T9).
+        """Return the Rényi curve of randomized response (T9).
 
         Parameters
         ----------
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -516,12 +516,12 @@ class RandomizedResponse(SingleEvent):
         return rdp.randomized_response_rdp(orders, self.epsilon, self.values)
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the tag of randomised response, T9.
+        """Return the tag of randomized response, T9.
 
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------

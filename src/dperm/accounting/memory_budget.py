@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""An in-memory budget, for one process and its lifetime."""
+"""In-memory budget, for the lifetime of one process."""
 
 import os
 import secrets
@@ -34,11 +34,11 @@ class MemoryEntry:
     event
         Event as JSON (`dperm.accounting.serialize`).
     cost
-        Amounts charged, by name, rounded up.
+        Amounts charged, rounded up, keyed by the name of the cost ("epsilon", "rho", ...).
     state
         State of the reservation.
     request_id
-        Identifier of the release, or None.
+        Identifier of the release; None if none was given.
     digest
         Digest of the release, once committed.
     reason
@@ -59,7 +59,7 @@ class MemoryEntry:
 
 @final
 class MemoryBudget:
-    """Thread-safe `Budget` in memory, which charges adaptively chosen events until the limit is spent.
+    """Thread-safe `Budget` in memory, which charges adaptively chosen events until the limit is reached.
 
     ``limit`` is the guarantee for all charged events together, however they were chosen and whenever charging stopped.
     The sum of the costs never exceeds the limit (T14; `dperm.accounting.filters.rules` describes the rule for each kind
@@ -74,11 +74,11 @@ class MemoryBudget:
     limit
         PureDP, ApproxDP, ZCDP, GDP or RDP. Events are accounted for under its adjacency.
     blocks
-        For ApproxDP only: the number of events sharing its delta; each is charged at delta/blocks.
+        For ApproxDP only: the number of events that share its delta; each is charged at delta/blocks.
     composition
         For ApproxDP with delta > 0. "basic" adds the events' epsilons. "advanced" adds their squares at half of the
-        delta and spends the other half on the composition (T14a). "advanced" allows more events if each is small, and
-        fewer if the events are few and large.
+        delta and spends the other half on the composition (T14a). Compared with "basic", it allows more events if they
+        are small, and fewer if they are large.
 
     Examples
     --------
@@ -112,15 +112,16 @@ class MemoryBudget:
 
     @property
     def spent(self) -> dict[str, float]:
-        """Sum of the charged costs, rounded up, by name.
+        """Sums of the charged costs, rounded up, keyed by the name of the cost ("epsilon", "rho", ...).
 
-        The sums are plain numbers on purpose: a total chosen adaptively is not a guarantee (T14), whereas ``limit`` is.
+        The sums are deliberately plain numbers: a total chosen adaptively is not a guarantee (T14), whereas ``limit``
+        is.
         """
         return {name: round_up(used) for name, used in zip(self._filter.names, self._spent, strict=True)}
 
     @property
     def capacity(self) -> dict[str, float]:
-        """Limit on each sum of ``spent``, rounded down."""
+        """Limit on each sum in ``spent``, rounded down."""
         return {name: round_down(most) for name, most in zip(self._filter.names, self._filter.capacity, strict=True)}
 
     @property
@@ -146,7 +147,8 @@ class MemoryBudget:
         BudgetError
             If the limit does not cover the event.
         AdjacencyError, ConversionError
-            If the event has no cost under the budget's adjacency, or in the budget's unit of cost.
+            If the cost of the event cannot be computed under the budget's adjacency, or cannot be expressed in the
+            budget's unit.
         """
         self._require_this_process()
         cost = price(self._filter, event)
@@ -177,7 +179,8 @@ class MemoryBudget:
         BudgetError
             If the limit does not cover the event, or ``request_id`` was used for a different event.
         AdjacencyError, ConversionError
-            If the event has no cost under the budget's adjacency, or in the budget's unit of cost.
+            If the cost of the event cannot be computed under the budget's adjacency, or cannot be expressed in the
+            budget's unit.
         """
         self._require_this_process()
         if request_id is not None:

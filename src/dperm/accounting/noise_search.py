@@ -20,7 +20,7 @@ PUSHES = (0.0, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 
 def certified_delta(bound: BoundingLoss, epsilon: float) -> float:
-    """Return the accountant's delta(epsilon) for one such event: never 0, as the loss is unbounded."""
+    """Return the accountant's delta(epsilon) for one such event; it is never 0, because the loss is unbounded."""
     return SingleStep(bound.mirrored()).bracket(epsilon)[1]
 
 
@@ -28,7 +28,7 @@ def certified_delta(bound: BoundingLoss, epsilon: float) -> float:
 class NoiseSearch:
     """Target (epsilon, delta), and the bounding loss as a function of the noise multiplier.
 
-    Delta falls with the noise.
+    Delta falls as the noise grows.
     """
 
     epsilon: float

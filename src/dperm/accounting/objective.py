@@ -17,14 +17,14 @@ from dperm.privacy.adjacency import Adjacency, Direction
 
 @dataclass(frozen=True)
 class PerturbedObjective(SingleEvent):
-    """Exact minimiser of sum_i f(x_i'theta, y_i) + r(theta) + (Lambda/2) ||theta||^2 + b'theta, b ~ N(0, sigma^2).
+    """Exact minimizer of sum_i f(x_i'theta, y_i) + r(theta) + (Lambda/2) ||theta||^2 + b'theta, b ~ N(0, sigma^2).
 
     Each record's loss is convex, L-Lipschitz and beta-smooth in theta. It depends on one linear function of theta, so
-    its Hessian has rank one. The regulariser r is convex and public; Lambda > 0 (T42).
+    its Hessian has rank one. The regularizer r is convex and public; Lambda > 0 (T42).
 
     Under add/remove the privacy loss is bounded by T40, or by T39 if the losses are not monotone, with c = log(1 +
-    beta/Lambda) for the determinant (T37). Under replace-one it is bounded by T41, and c is counted once. If the solver
-    stops early, a second event is needed (T43).
+    beta/Lambda) for the determinant (T37). Under replace-one the loss is bounded by T41, and c is counted once. If the
+    solver stops early, a second event is needed (T43).
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ class PerturbedObjective(SingleEvent):
         object.__setattr__(self, "monotone", checked_monotone(self.monotone))
 
     def bound(self, adjacency: Adjacency) -> BoundingLoss:
-        """Return a privacy loss that dominates every neighbouring pair, in either order.
+        """Return a privacy loss that dominates the loss of every neighbouring pair, in either direction.
 
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -95,7 +95,7 @@ class PerturbedObjective(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -110,7 +110,7 @@ class PerturbedObjective(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------

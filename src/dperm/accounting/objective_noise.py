@@ -49,9 +49,9 @@ def determinant_loss(curvature: float) -> float:
 
 
 def bounding_loss(noise_multiplier: float, curvature: float, adjacency: Adjacency, monotone: bool) -> BoundingLoss:
-    """Return the loss bounding both orders: T40 or T39 under add/remove, T41 (b) or (c) under replace-one.
+    """Return the loss that bounds both directions: T40 or T39 under add/remove, T41 (b) or (c) under replace-one.
 
-    Adding a record costs no determinant (T37); the bound for removing one is used for both.
+    Adding a record costs no determinant (T37); the bound for removing a record is used for both.
     """
     c, mu = determinant_loss(curvature), 1 / noise_multiplier
     if adjacency is Adjacency.REPLACE_ONE:
@@ -64,8 +64,8 @@ def objective_delta(
 ) -> float:
     """Return an upper bound on delta(epsilon) of one `PerturbedObjective`: T40 or T39 (add_remove), T41 (replace_one).
 
-    It equals `account`'s number, without an engine. It is at most 1 and never 0, as the loss is unbounded. For small
-    epsilon it is below the theorems' own bound. Both orders are bounded, so the tangent of
+    The result equals the number of `account`, without an engine. It is at most 1 and never 0, as the loss is unbounded.
+    For small epsilon it is below the theorems' own bound: both directions are bounded, so the tangent of
     `dperm.accounting.laws.objective` applies.
     """
     epsilon, noise = checks.nonnegative("epsilon", epsilon), checked_multiplier(noise_multiplier)
@@ -85,7 +85,7 @@ def objective_noise_multiplier(
     Raises
     ------
     AssumptionError
-        If c = log(1 + curvature) leaves nothing of epsilon for the noise.
+        If c = log(1 + curvature) leaves no epsilon for the noise.
     """
     epsilon, delta = checks.positive("epsilon", epsilon), checks.positive_delta("delta", delta)
     adjacency, monotone = Adjacency.of(adjacency), checked_monotone(monotone)

@@ -3,8 +3,8 @@
 """Rényi differential privacy, as an alternative to exact accounting.
 
 A curve is the array of tau(alpha) = sup D_alpha(M(D) || M(D')) at an array of orders alpha > 1 (T16). The supremum is
-over both orders of every neighbouring pair. The curve of a composition is the sum of the curves. ``rdp_epsilon`` and
-``rdp_delta`` convert the sum to (epsilon, delta) by T17. Every curve is rounded up.
+over both directions of every neighbouring pair. The curve of a composition is the sum of the curves. ``rdp_epsilon``
+and ``rdp_delta`` convert the sum to (epsilon, delta) by T17. Every curve is rounded up.
 
 >>> step = poisson_gaussian_rdp(DEFAULT_ORDERS, 1.0, rate=0.01, adjacency="add_remove")
 >>> round(rdp_epsilon(1000 * step, delta=1e-5), 2)  # account() gives 1.83
@@ -28,7 +28,7 @@ from dperm.privacy.rounding import ULP
 
 
 def _default_orders() -> Array:
-    """Return orders in steps of 4 % in alpha - 1, integers from 17 on: epsilon is within 2e-4 of the best order's."""
+    """Return orders in steps of 4 % in alpha - 1, integers from 17: epsilon is within 2e-4 of the best order."""
     low = 1 + np.geomspace(0.005, 15, 205)
     return np.asarray(np.concatenate([low, np.unique(np.rint(np.geomspace(17, 100_000, 222)))]))
 
@@ -38,11 +38,11 @@ DEFAULT_ORDERS = _default_orders()
 DEFAULT_ORDERS.flags.writeable = False
 
 _LARGEST_SHIFT = 1e100
-"""Sensitivity/sigma beyond which a curve is reported as infinite: its square would overflow."""
+"""Ratio of sensitivity to sigma above which a curve is reported as infinite, because its square would overflow."""
 
 
 def gaussian_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float = 1.0) -> Array:
-    """Return the curve of Gaussian noise with standard deviation ``noise_multiplier``: alpha Delta^2 / (2 sigma^2).
+    """Return the RDP curve of Gaussian noise: alpha Delta^2 / (2 sigma^2).
 
     Theorem T16 [Mironov 2017, Prop 7]. Under replace_one, one record changes a clipped sum by up to 2, so pass
     ``sensitivity=2.0``. The RDP accountant of dp-accounting 0.6 omits this factor.
@@ -52,9 +52,9 @@ def gaussian_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float 
     orders
         Orders alpha > 1.
     noise_multiplier
-        Standard deviation sigma of the noise.
+        Standard deviation sigma of the noise, in units of the clipping norm.
     sensitivity
-        L2 sensitivity Delta, in the same unit as the noise.
+        L2 sensitivity Delta, in the same unit as sigma.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def gaussian_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float 
 
 
 def laplace_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float = 1.0) -> Array:
-    """Return the curve of Laplace noise with scale b = ``noise_multiplier``, t = Delta/b.
+    """Return the RDP curve of Laplace noise with scale b, where t = Delta/b.
 
     Theorem T16 [Mironov 2017, Prop 6].
         ln[alpha/(2 alpha-1) e^{(alpha-1) t} + (alpha-1)/(2 alpha-1) e^{-alpha t}] / (alpha - 1).
@@ -84,9 +84,9 @@ def laplace_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float =
     orders
         Orders alpha > 1.
     noise_multiplier
-        Scale b of the noise.
+        Scale b of the noise, in units of the clipping norm.
     sensitivity
-        L1 sensitivity Delta, in the same unit as the noise.
+        L1 sensitivity Delta, in the same unit as b.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def laplace_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float =
 
 
 def randomized_response_rdp(orders: ArrayLike, epsilon: float, values: int = 2) -> Array:
-    """Return the Rényi curve of randomised response on k = ``values`` values, under replace_one.
+    """Return the Rényi curve of randomized response on k = ``values`` values, under replace_one.
 
     Theorem T9: with p = e^eps/(e^eps + k - 1), q = 1/(e^eps + k - 1),
         ln[p^alpha q^{1-alpha} + q^alpha p^{1-alpha} + (k-2) q] / (alpha - 1).
@@ -152,7 +152,7 @@ def randomized_response_rdp(orders: ArrayLike, epsilon: float, values: int = 2) 
 def pure_rdp(orders: ArrayLike, epsilon: float) -> Array:
     """Return the smallest Rényi curve that is valid for every epsilon-DP mechanism.
 
-    Theorem T16: at most min(eps, alpha eps^2/2). The exact worst case is binary randomised response (T9).
+    Theorem T16: at most min(eps, alpha eps^2/2). The exact worst case is binary randomized response (T9).
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def moment_rdp(orders: ArrayLike, bound: BoundingLoss) -> Array:
 
 
 def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDERS) -> float:
-    """Return the epsilon of a Rényi curve at ``delta``, minimised over the orders.
+    """Return the epsilon of a Rényi curve at ``delta``, minimized over the orders.
 
     Theorem T17 [Canonne, Kamath & Steinke 2020, Prop 12].
         eps = tau + [ln(1/delta) + (alpha-1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) for every alpha > 1.
@@ -307,7 +307,7 @@ def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDE
     delta
         Target delta, in (0, 1).
     orders
-        Orders of the curve.
+        Rényi orders alpha > 1 of the curve.
 
     Returns
     -------
@@ -327,7 +327,7 @@ def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDE
 
 
 def rdp_delta(curve: ArrayLike, epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> float:
-    """Return the delta of a Rényi curve at ``epsilon``, minimised over the orders.
+    """Return the delta of a Rényi curve at ``epsilon``, minimized over the orders.
 
     Theorem T17: e^{(alpha-1)(tau - eps)} (1 - 1/alpha)^alpha / (alpha - 1) for every alpha > 1.
 
@@ -338,7 +338,7 @@ def rdp_delta(curve: ArrayLike, epsilon: float, orders: ArrayLike = DEFAULT_ORDE
     epsilon
         Target epsilon, at least 0.
     orders
-        Orders of the curve.
+        Rényi orders alpha > 1 of the curve.
 
     Returns
     -------
@@ -381,7 +381,7 @@ def _poisson_replace_one(alpha: Array, shift: float, rate: float) -> Array:
 
 
 def _shift(noise_multiplier: float, sensitivity: float) -> float:
-    """Return sensitivity over noise scale, rounded up."""
+    """Return the sensitivity divided by the noise scale, rounded up."""
     return quotient(checks.positive("sensitivity", sensitivity), checks.positive("noise_multiplier", noise_multiplier))
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Noise calibrated to a sensitivity proved under replace-one only."""
+"""Noise calibrated to a sensitivity that is proved only under replace-one."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,7 +18,7 @@ Noise = Gaussian | Laplace
 
 @dataclass(frozen=True)
 class ReplaceOneOnly(SingleEvent):
-    """Gaussian or Laplace noise on a statistic whose sensitivity is proved under replace-one only; n is public.
+    """Gaussian or Laplace noise on a statistic whose sensitivity is proved only under replace-one; n is public.
 
     Let replacing one record move the statistic by at most D (in L2 for Gaussian, in L1 for Laplace noise). Let sigma be
     the noise's standard deviation (Laplace: its scale). A noise multiplier is relative to the sensitivity to one record
@@ -63,7 +63,7 @@ class ReplaceOneOnly(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -109,7 +109,7 @@ class ReplaceOneOnly(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -124,7 +124,7 @@ class ReplaceOneOnly(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -138,7 +138,7 @@ class ReplaceOneOnly(SingleEvent):
         return self.event
 
     def fields(self) -> Json:
-        """Return no fields; the serialiser adds the noise event."""
+        """Return no fields; the serializer adds the noise event."""
         return {}
 
     def _unproved(self, asked: str) -> AdjacencyError:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events on a secret random sample of the records.
 
-Each theorem holds for the named sampler only. A shuffled loader is neither of the two samplers here (T27) and has no
+Each theorem holds only for the named sampler. A shuffled loader is neither of the two samplers here (T27) and has no
 event. Account its epochs without amplification: E epochs with every record in exactly one batch are a Gaussian with
 noise multiplier sigma / sqrt(E) (`dperm.accounting.theorems`).
 """
@@ -62,7 +62,8 @@ def _amplified(base: Pure | Approximate, rate: float) -> AtomicLoss:
 class Poisson(SingleEvent):
     """``event`` on a fresh Poisson sample: each record is included independently with probability ``rate``.
 
-    The normaliser and the number of steps are public. An empty sample still releases noise (T22).
+    The divisor of the sum (not the size of the sample) and the number of steps must be public. An empty sample still
+    releases noise (T22).
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ class Poisson(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -149,7 +150,7 @@ class Poisson(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -175,7 +176,7 @@ class Poisson(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -194,7 +195,7 @@ class Poisson(SingleEvent):
         return self.event if self.rate == 1 else self
 
     def fields(self) -> Json:
-        """Return the rate as JSON; the serialiser adds the base event."""
+        """Return the rate as JSON; the serializer adds the base event."""
         return {"rate": self.rate}
 
 
@@ -202,7 +203,7 @@ class Poisson(SingleEvent):
 class WithoutReplacement(SingleEvent):
     """``event`` on a fresh uniform sample of m out of n records, both public, with ``rate`` = m / n.
 
-    The guarantee is proved under replace-one only (T21, T24). The dominating pair of T24 is valid but not tight. Lower
+    The guarantee is proved only under replace-one (T21, T24). The dominating pair of T24 is valid but not tight. Lower
     and upper bounds enclose the epsilon of this pair; the epsilon of the mechanism may be smaller.
 
     Parameters
@@ -238,7 +239,7 @@ class WithoutReplacement(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -293,7 +294,7 @@ class WithoutReplacement(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -317,7 +318,7 @@ class WithoutReplacement(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -333,5 +334,5 @@ class WithoutReplacement(SingleEvent):
         return self.event if self.rate == 1 else self
 
     def fields(self) -> Json:
-        """Return the rate as JSON; the serialiser adds the base event."""
+        """Return the rate as JSON; the serializer adds the base event."""
         return {"rate": self.rate}

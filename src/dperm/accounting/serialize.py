@@ -20,7 +20,7 @@ _PLAIN: dict[str, type[SingleEvent]] = {
     e.kind: e for e in (Gaussian, Laplace, Pure, Approximate, RandomizedResponse, PerturbedObjective, PerturbedSoftmax)
 }
 _Nesting = Poisson | WithoutReplacement | ReplaceOneOnly
-"""Elementary events wrapping another event."""
+"""Elementary events that wrap another event."""
 _NESTING: dict[str, type[_Nesting]] = {e.kind: e for e in (Poisson, WithoutReplacement, ReplaceOneOnly)}
 
 

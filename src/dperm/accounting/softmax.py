@@ -33,10 +33,10 @@ def softmax_determinant_loss(curvature: float, classes: int) -> float:
 
 
 def softmax_bound(noise_multiplier: float, curvature: float, classes: int, adjacency: Adjacency) -> BoundingLoss:
-    """Return the loss bounding both orders (T53a): a gradient lies in the hull of 0 and K-1 vertices.
+    """Return the loss that bounds both directions (T53a): a gradient lies in the hull of 0 and K-1 vertices.
 
-    Adding a record costs no determinant (T37); the bound for removing one is used for both. Replacing a record uses the
-    sharpened form, based on distances between vertices; it never exceeds the printed one.
+    Adding a record costs no determinant (T37); the bound for removing a record is used for both. Replacing a record
+    uses the sharpened form, based on distances between vertices; it never exceeds the printed form.
     """
     c, mu, vertices = softmax_determinant_loss(curvature, classes), 1 / noise_multiplier, classes - 1
     if adjacency is Adjacency.REPLACE_ONE:
@@ -46,10 +46,10 @@ def softmax_bound(noise_multiplier: float, curvature: float, classes: int, adjac
 
 @dataclass(frozen=True)
 class PerturbedSoftmax(SingleEvent):
-    """Exact minimiser of sum_i w_i f(W x_i, y_i) + r(W) + (Lambda/2) ||W||^2 + <b, W>, b ~ N(0, sigma^2).
+    """Exact minimizer of sum_i w_i f(W x_i, y_i) + r(W) + (Lambda/2) ||W||^2 + <b, W>, b ~ N(0, sigma^2).
 
     f is the unclipped softmax loss log sum_k e^{u_k} - u_y for K = ``classes`` >= 3 classes. The rows satisfy ||x|| <=
-    R and the weights w_i <= w. The regulariser r is convex and public, and Lambda > 0.
+    R and the weights w_i <= w. The regularizer r is convex and public, and Lambda > 0.
 
     The privacy loss is bounded by T53a, with c = (K-1) log(1 + curvature) for the determinant. If the solver stops
     early, a second event is needed (T43).
@@ -83,12 +83,12 @@ class PerturbedSoftmax(SingleEvent):
         object.__setattr__(self, "classes", _checked_classes(self.classes))
 
     def bound(self, adjacency: Adjacency) -> BoundingLoss:
-        """Return a privacy loss that dominates every neighbouring pair, in either order.
+        """Return a privacy loss that dominates the loss of every neighbouring pair, in either direction.
 
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -123,7 +123,7 @@ class PerturbedSoftmax(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -138,7 +138,7 @@ class PerturbedSoftmax(SingleEvent):
         Parameters
         ----------
         adjacency
-            Adjacency of the guarantee, add/remove or replace-one.
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
         Returns
         -------
@@ -157,8 +157,8 @@ def softmax_delta(
 ) -> float:
     """Return an upper bound on delta(epsilon) of one `PerturbedSoftmax` (T53a), without an engine.
 
-    It equals `account`'s number. With m = L/sigma and x = epsilon - c it is, where the sum of tails is below 1
-    (elsewhere it is less),
+    The result equals the number of `account`. With m = L/sigma and x = epsilon - c, and where the sum of tails is below
+    1 (elsewhere the result is smaller), it is
         (K-1) delta_GDP(x; m) under add_remove, and under replace_one
         (K-1) delta_GDP(x; 2m) + (K-1)(K-2) delta_GDP(x; sqrt(3) m) + 2(K-1) delta_GDP(x; m).
     """
@@ -178,7 +178,7 @@ def softmax_noise_multiplier(
     Raises
     ------
     AssumptionError
-        If c = (K-1) log(1 + curvature) leaves nothing of epsilon for the noise.
+        If c = (K-1) log(1 + curvature) leaves no epsilon for the noise.
     """
     epsilon, delta = checks.positive("epsilon", epsilon), checks.positive_delta("delta", delta)
     adjacency = Adjacency.of(adjacency)

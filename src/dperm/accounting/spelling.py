@@ -11,7 +11,7 @@ from dperm.accounting.serialize import event_to_json
 
 
 def in_grammar(event: Event, adjacency: str = "") -> str:
-    """Return the event as text; guarantees declared under ``adjacency`` omit it."""
+    """Return the event as text; guarantees declared under ``adjacency`` omit the adjacency."""
     return spelled(json.loads(event_to_json(event)), adjacency)
 
 

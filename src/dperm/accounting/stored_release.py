@@ -17,14 +17,14 @@ def release_from_record(record: Record, value: Value) -> Release[Value]:
     Parameters
     ----------
     record
-        Record, such as `Record.from_json` returns.
+        Record of the release, for example from `Record.from_json`.
     value
-        Released value, which records do not hold.
+        Released value; records do not contain it.
 
     Raises
     ------
     EventFormatError
-        If the record does not hold a valid event.
+        If the record does not contain a valid event.
     AdjacencyError
         If no theorem covers the event under the adjacency of the guarantee.
     """

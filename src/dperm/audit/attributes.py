@@ -41,7 +41,7 @@ class GaussianTarget:
     Attributes
     ----------
     deviation
-        Standard deviation of the target given the score, close to that of the model's residuals.
+        Standard deviation of the target given the score, close to the standard deviation of the model's residuals.
     """
 
     deviation: float
@@ -108,7 +108,7 @@ class Attribute:
     Attributes
     ----------
     column
-        Index of the column, from 0.
+        Index of the attacked column, from 0.
     values
         Possible values: two or more distinct numbers.
     marginals
@@ -185,7 +185,7 @@ class AttributeInference:
         Returns
         -------
         tuple[float, float]
-            (low, high).
+            Lower and upper end of the interval.
         """
         level = (1 - min(self.confidence, others.confidence)) / 4
         here, there = (_ends(one.correct, one.records, level) for one in (self, others))
@@ -280,7 +280,7 @@ def attribute_inference(
     Raises
     ------
     ParameterError
-        If the attacked column holds a value missing from ``attribute.values``.
+        If the attacked column contains a value that is not in ``attribute.values``.
     """
     confidence = checks.positive_delta("confidence", confidence)
     found = infer_attribute(coefficients, rows, targets, attribute=attribute, law=law, intercept=intercept)

@@ -53,8 +53,8 @@ def checked_profile(profile: object, claimed: AnyGuarantee) -> PrivacyProfile | 
 def claimed_epsilon(claimed: AnyGuarantee, delta: float, profile: PrivacyProfile | None = None) -> float:
     """Return the epsilon claimed at ``delta``, rounded up, from ``profile`` if given and otherwise from ``claimed``.
 
-    Raise ``ParameterError`` if the profile is weaker than ``claimed``: the audit would test a weaker claim than the
-    stated one.
+    Raise ``ParameterError`` if the profile is weaker than ``claimed``: the audit would test a weaker claim than
+    ``claimed``.
     """
     said = claimed.profile().epsilon(delta)
     if profile is None:
@@ -125,7 +125,7 @@ def _own(claimed: AnyGuarantee, usual: float | None) -> float:
 def exact_audit_deltas(claimed: AnyGuarantee) -> tuple[float, ...]:
     """Return the deltas of an exact audit, all with a finite claimed epsilon.
 
-    A pure claim is tested at 0. An approximate claim is tested at its own delta and at a larger one, in case its
+    A pure claim is tested at 0. An approximate claim is tested at its own delta, and also at a larger delta if its
     profile is known. Other claims are tested at several deltas.
     """
     match claimed:

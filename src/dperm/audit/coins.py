@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Independent fair coins for the inclusion of canaries in the training set.
+"""Independent fair coin flips for the inclusion of canaries in the training set.
 
-A split of the canaries into two halves makes dependent coins: all other coins determine the last one. Every bound from
-correct guesses is then void. No test can distinguish a random half from independent coins with equal counts. Therefore
-`coins` draws them, and `Canaries` holds only coins derived from a seed.
+A split of the canaries into two halves makes dependent coin flips: all other flips determine the last flip. Every bound
+from correct guesses is then void. No test can distinguish a random half from independent flips with equal counts.
+Therefore `coins` draws the flips, and `Canaries` holds only flips derived from a seed.
 """
 
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ _DRAW = "Draw them with dperm.audit.coins.coins(canaries), and keep the order."
 
 @dataclass(frozen=True)
 class Canaries:
-    """Independent fair coins for ``count`` canaries, determined by the count and a seed.
+    """Independent fair coin flips for ``count`` canaries, determined by the count and a seed.
 
     Attributes
     ----------
     count
         Number of canaries.
     seed
-        Seed of the coins; keep it secret from the attacker.
+        Seed of the coin flips; keep it secret from the attacker.
 
     Examples
     --------
@@ -69,12 +69,12 @@ def coins(canaries: int, seed: int | None = None) -> Canaries:
     canaries
         Number of canaries.
     seed
-        Seed of the coins; None draws a seed from the operating system.
+        Seed of the coin flips; None draws a seed from the operating system.
 
     Returns
     -------
     Canaries
-        The coins, for training and for the one-run bounds.
+        The coin flips, for training and for the one-run bounds.
     """
     return Canaries(canaries, int(generator().integers(2**53)) if seed is None else seed)
 
@@ -85,7 +85,7 @@ def inclusions(included: Canaries | ArrayLike, count: int) -> Truths:
     Parameters
     ----------
     included
-        Coins from `coins`, or a one-dimensional array of booleans, or of integers 0 and 1.
+        Coin flips from `coins`, or a one-dimensional array of booleans, or of integers 0 and 1.
     count
         Number of scores.
 
@@ -112,17 +112,17 @@ def inclusions(included: Canaries | ArrayLike, count: int) -> Truths:
 
 
 def fair_coins(included: Canaries | ArrayLike, count: int) -> Truths:
-    """Return ``included`` as `inclusions` does, and reject sequences too unlikely for independent fair coins.
+    """Return ``included`` as `inclusions` does, and reject sequences too unlikely for fair coin flips.
 
     Two kinds of binomial counts are tested: the number of True entries, and the number of differing pairs at distances
-    1, ..., 8. Each test rejects fair coins with probability at most 1e-9. Sorted, alternating and paired lists fail. A
-    random half passes, as does any dependence at a greater distance, so the caller remains responsible for
+    1, ..., 8. Each test rejects fair coin flips with probability at most 1e-9. Sorted, alternating and paired lists
+    fail. A random half passes, as does any dependence at a greater distance, so the caller remains responsible for
     independence.
 
     Parameters
     ----------
     included
-        Coins from `coins`, or one boolean per score in the order of the flips.
+        Coin flips from `coins`, or one boolean per score in the order of the flips.
     count
         Number of scores.
 
@@ -136,7 +136,7 @@ def fair_coins(included: Canaries | ArrayLike, count: int) -> Truths:
     AssumptionError
         If a count is too unlikely.
     ParameterError
-        If ``included`` is not a valid list of coins.
+        If ``included`` is not a valid list of coin flips.
     """
     values = inclusions(included, count)
     ins = int(values.sum())

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reconstruction by differencing (A11): recover a record, features and target, from exact coefficients.
 
-Paige et al. 2020 reconstruct genotypes from risk scores published before and after a patient joined. The attacker holds
-coefficients fitted without noise, and knows the other records: their second moments for ridge regression, the records
-themselves for logistic regression. The last entry of each row is a constant (T54), and it fixes the scale.
+Paige et al. 2020 reconstruct genotypes from risk scores published before and after a patient joined the data. The
+attacker holds coefficients fitted without noise, and knows the other records: their second moments for ridge
+regression, the records themselves for logistic regression. The last entry of each row is a constant (T54), and it fixes
+the scale.
 """
 
 from collections.abc import Sequence
@@ -76,9 +77,9 @@ def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, con
     Parameters
     ----------
     before, after
-        Coefficients without and with the record; the last belongs to the constant.
+        Coefficients without and with the record; the last coefficient belongs to the constant.
     moments
-        Matrix A, the second moments of the other records' rows plus the regularisation.
+        Matrix A, the second moments of the other records' rows plus the regularization.
     constant
         Last entry of every row.
 
@@ -90,8 +91,8 @@ def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, con
     Raises
     ------
     ParameterError
-        If shapes do not match, or the features are far larger than the other records' (the last entry is then not the
-        constant).
+        If shapes do not match, or the features are far larger than those of the other records (the last entry is then
+        not the constant).
     """
     constant = checks.positive("constant", constant, CONSTANT)
     first, second = numbers("before", before), numbers("after", after)
@@ -120,7 +121,7 @@ def logistic_record(
     Parameters
     ----------
     coefficients
-        The minimiser of sum_i log(1 + exp(-y_i x_i'w)) + (Lambda/2) ||w||^2; the last entry belongs to the constant.
+        The minimizer of sum_i log(1 + exp(-y_i x_i'w)) + (Lambda/2) ||w||^2; the last entry belongs to the constant.
     rows, signs
         The other records: rows including the constant, and labels -1 or +1.
     regularization

@@ -67,7 +67,7 @@ class Finding:
         The claimed privacy profile, if known; by default the profile of ``claimed``. The profile may be stronger than
         ``claimed``, but never weaker.
     facts
-        Public numbers of the audit, such as the number of runs.
+        Public facts about the audit, such as the number of runs.
     granted
         Assumptions of bounds (`LowerBound.assumes`) implied by the claim. A Gaussian trade-off is detected from the
         profile.
@@ -180,8 +180,8 @@ class Finding:
     def verdict(self) -> Fact:
         """Verdict on the claim, by the strongest statistic.
 
-        Its code is "audit.violation" or "audit.no-violation". ``str(finding)`` is its sentence: "No violation found:
-        epsilon >= x ..." or "VIOLATION: claimed epsilon a, measured >= b ...".
+        The code of the verdict is "audit.violation" or "audit.no-violation". ``str(finding)`` is its sentence: "No
+        violation found: epsilon >= x ..." or "VIOLATION: claimed epsilon a, measured >= b ...".
         """
         level = "with certainty" if self.confidence == 1 else "at {confidence_percent:g} % confidence"
         at = " at delta {delta:g}" if self.bound.delta > 0 else ""
@@ -234,7 +234,7 @@ class Finding:
         """Return whether a stored explanation belongs to this finding.
 
         Version 0.9.0 stored the interpretation of the bounds alone, without the division of the error probability. Up
-        to version 0.10.0, an attack "shows" a value instead of giving a bound.
+        to version 0.10.0, the stored text says that an attack "shows" a value.
 
         Parameters
         ----------
@@ -321,7 +321,7 @@ def measured_digits(epsilon: float) -> str:
 
 
 def _as_recorded(number: str) -> str:
-    """Spell a rounded number as in stored audits: "inf" and "1e-05". A stored verdict is compared to the letter."""
+    """Format a rounded number as in stored audits: "inf" and "1e-05". Stored verdicts must match exactly."""
     return "inf" if number == INFINITE else f"{float(number):.4g}"
 
 

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bounds on epsilon from correct guesses of fair coins: one binomial at full alpha (A4).
+"""Lower bounds on epsilon from correct guesses of fair coin flips: one binomial at full alpha (A4).
 
 An independent fair coin per run decides whether the record is included; the attacker guesses the coin by a rule fixed
 in advance. Given a guess, it is correct with probability at most q, a function of the guarantee. The number of correct
 guesses is thus stochastically below Bin(guesses, q), and CP_lo(correct, guesses, alpha) <= q. One interval at alpha is
-tighter than the two at alpha/2 of A2 and A3. The coins must be independent: no stratified split.
+tighter than the two intervals at alpha/2 of A2 and A3. The coin flips must be independent; a stratified split is not.
 """
 
 from dperm import checks
@@ -88,9 +88,9 @@ def approximate_from_guesses(correct: int, guesses: int, *, delta: float, confid
 def gaussian_from_guesses(correct: int, guesses: int, *, delta: float, confidence: float = 0.95) -> LowerBound:
     """Return the smallest epsilon of mu-GDP (T19) consistent with the correct guesses, given a guess in EVERY run.
 
-    The bound is tighter than that of A3. P(correct) = (1 + advantage)/2 <= (1 + TV)/2. Total variation is 1 - min(x +
-    G_mu(x)), attained where the trade-off curve has slope -1: TV(N(0,1), N(mu,1)) = 2 Phi(mu/2) - 1. So P(correct) <=
-    Phi(mu/2), and mu >= 2 Phi^-1(CP_lo).
+    The bound is tighter than the bound of A3. P(correct) = (1 + advantage)/2 <= (1 + TV)/2. Total variation is 1 -
+    min(x + G_mu(x)), attained where the trade-off curve has slope -1: TV(N(0,1), N(mu,1)) = 2 Phi(mu/2) - 1. So
+    P(correct) <= Phi(mu/2), and mu >= 2 Phi^-1(CP_lo).
 
     Parameters
     ----------

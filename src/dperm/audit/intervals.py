@@ -3,7 +3,7 @@
 """Exact one-sided confidence bounds on a probability (Clopper and Pearson 1934), rounded outwards.
 
 k successes in n independent trials of probability p, at level a: the lower bound is the p with P(Bin(n, p) >= k) = a,
-the upper bound the p with P(Bin(n, p) <= k) = a. Each alone is wrong with probability at most a.
+the upper bound the p with P(Bin(n, p) <= k) = a. Each bound alone is wrong with probability at most a.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from dperm.presentation.spelling import arg
 from dperm.privacy.rounding import ULP
 
 MOST_TRIALS = 10**12
-"""Largest supported number of trials; beyond it, the incomplete beta function loses accuracy."""
+"""Largest supported number of trials; above it, the incomplete beta function loses accuracy."""
 
 _NEWTON_ROUNDS = 3
 _MARGIN = 8 * ULP  # the rounding of the incomplete beta function moves its root by less
@@ -65,7 +65,8 @@ def clopper_pearson_lower(successes: ArrayLike, trials: ArrayLike, alpha: ArrayL
 def clopper_pearson_upper(successes: ArrayLike, trials: ArrayLike, alpha: ArrayLike) -> Floats:
     """Return the upper bound BetaInv(1 - alpha; k+1, n-k) on a probability, rounded up. Arrays broadcast.
 
-    It equals 1 minus the lower bound for n-k successes, computed with full relative accuracy for small values.
+    The bound equals 1 minus the lower bound for n-k successes, and is computed with full relative accuracy for small
+    values.
 
     **Guarantees.** The bound is wrong with probability at most ``alpha`` for any success probability. Rounding is
     included: the incomplete beta function is evaluated at a slightly smaller level, and the result is moved outwards.

@@ -48,7 +48,7 @@ class LowerBound:
     delta
         The delta of the bound.
     confidence
-        Probability, over the attacker's coins and the noise, that the bound holds; 1 without sampling.
+        Probability, over the attacker's coin flips and the noise, that the bound holds; 1 without sampling.
     method
         Name of the method with its tag, such as "Clopper-Pearson (A2)".
     assumes

@@ -4,7 +4,7 @@
 
 Theorem A6 [Steinke, Nasr & Jagielski 2023, Thm 5.2].
     An independent fair coin decides the inclusion of each of m canaries. The attacker sees the whole output of (eps,
-    delta)-DP training and guesses r coins, r fixed in advance. Then v or more are right with probability at most
+    delta)-DP training and guesses r coin flips, r fixed in advance. Then v or more are right with probability at most
         p = beta + 2 m delta max_{1<=i<=v} P(v-i <= B <= v-1) / i,   B ~ Bin(r, 1/(1+e^-eps)),  beta = P(B >= v).
 
 The maximum is over means of the law of B in windows below v. The law has one peak, so a mean grows with the window as
@@ -38,7 +38,7 @@ def one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, co
     Parameters
     ----------
     correct, guesses, canaries
-        Numbers v of correct guesses, r of guesses made (fixed in advance) and m of coins flipped; v <= r <= m.
+        Numbers v of correct guesses, r of guesses made (fixed in advance) and m of coin flips; v <= r <= m.
     delta
         The delta of the bound; 0 for pure DP. Compare a claim with the bound at the claim's own delta.
     confidence
@@ -73,7 +73,7 @@ def one_run_p_value(correct: int, guesses: int, canaries: int, *, epsilon: float
     Parameters
     ----------
     correct, guesses, canaries
-        Numbers of correct guesses, guesses made and coins flipped.
+        Numbers v of correct guesses, r of guesses made and m of coin flips; v <= r <= m.
     epsilon, delta
         Parameters of the tested guarantee.
 
@@ -118,8 +118,8 @@ def from_scores(
     confidence
         Confidence level of the bound.
     independent
-        Whether the coins are independent. Dependent coins, such as a split into halves or one canary of each pair, are
-        rejected.
+        Whether the coin flips are independent. Dependent flips, such as a split into halves or one canary of each pair,
+        are rejected.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def from_scores(
     Raises
     ------
     AssumptionError
-        If the coins are dependent, or too unlikely for independent fair coins.
+        If the coin flips are dependent, or too unlikely for independent fair flips.
     ParameterError
         If no bound above 0 is possible even if all guesses are correct.
     """
@@ -150,7 +150,7 @@ def bound_from_ranking(
     guesses: tuple[int, int],
     independent: bool,
 ) -> LowerBound:
-    """Apply ``bound`` to (correct, guesses, canaries); raise ``ParameterError`` if even perfect guesses show nothing.
+    """Apply ``bound`` to (correct, guesses, canaries); raise ``ParameterError`` if even perfect guesses give no bound.
 
     Parameters
     ----------

@@ -9,8 +9,8 @@ Theorem A7 [Mahloujifar, Melis & Chaudhuri 2024, Algorithm 3].
 
 The theorem holds for any trade-off curve. Here the curve is G_mu (T19), so the bound applies to mechanisms of this
 family. R and H only grow, so the loop can stop once R + H is large enough. It also stops at the first step with H' = H,
-because nothing changes afterwards. Stopping earlier could only lose a rejection. The loop typically takes some hundreds
-of the v steps, 2e4 at worst.
+because nothing changes afterwards. Stopping earlier could only lose a rejection. The loop typically takes a few hundred
+of the v steps, and 2e4 at worst.
 """
 
 import math
@@ -39,7 +39,7 @@ def gaussian_one_run(
     Parameters
     ----------
     correct, guesses, canaries
-        Numbers v of correct guesses, r of guesses made (fixed in advance) and m of coins flipped; v <= r <= m.
+        Numbers v of correct guesses, r of guesses made (fixed in advance) and m of coin flips; v <= r <= m.
     delta
         The delta of the bound, positive.
     confidence
@@ -66,7 +66,7 @@ def gaussian_one_run_mu(correct: int, guesses: int, canaries: int, *, confidence
     Parameters
     ----------
     correct, guesses, canaries
-        Correct guesses, guesses made, coins flipped.
+        Numbers v of correct guesses, r of guesses made and m of coin flips; v <= r <= m.
     confidence
         Confidence level of the bound.
 

@@ -3,8 +3,8 @@
 """Guesses from ranked scores of many canaries: "in" for the highest, "out" for the lowest, none in between.
 
 Ties are broken in a fixed random order from its own stream (a hash of its purpose), independent of any seed shared with
-the coins. Breaking ties by position is unsafe: concatenated lists of members and non-members would turn ties into right
-guesses.
+the coin flips. Breaking ties by position is unsafe: concatenated lists of members and non-members would turn ties into
+correct guesses.
 """
 
 import numpy as np

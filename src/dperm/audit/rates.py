@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lower bounds on epsilon from true and false positives of an attack with a rule fixed in advance (A2, A3).
 
-Runs with the record are "members", runs without it "non-members"; all runs are independent. Two Clopper-Pearson
-intervals at alpha/2 hold together with probability 1 - alpha: TPR >= TPR_lo and FPR <= FPR_hi. Coins may be stratified.
+Runs on data with the record count as members, runs without it as non-members; all runs are independent. Two
+Clopper-Pearson intervals at alpha/2 hold together with probability 1 - alpha: TPR >= TPR_lo and FPR <= FPR_hi. Coin
+flips may be stratified.
 """
 
 from dperm import checks
@@ -30,9 +31,9 @@ def from_rates(
     Parameters
     ----------
     true_positives, members
-        Number of runs with the record classified as "in", and of all runs with it.
+        Number of runs with the record that were classified as "in", and number of all runs with the record.
     false_positives, non_members
-        Number of runs without the record classified as "in", and of all runs without it.
+        Number of runs without the record that were classified as "in", and number of all runs without the record.
     delta
         The delta of the bound.
     confidence

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Three valid ways to choose a threshold for scores of runs with and without a record, and five decision rules (A5).
 
-A threshold chosen from the data costs confidence. It is either fixed in advance (free), or selected on runs discarded
-afterwards, or one of k thresholds fixed in advance, each tested at level alpha/k. There is deliberately no fourth
-function: the best of all thresholds, at the level of one, exceeds the true epsilon far more often than stated.
+A threshold chosen from the data costs confidence. It is either fixed in advance (at no cost), or selected on runs that
+are then discarded, or one of k thresholds fixed in advance, each tested at level alpha/k. There is deliberately no
+fourth function: the best of all thresholds, tested at the level of a single threshold, exceeds the true epsilon far
+more often than stated.
 
 A decision rule turns scores and a threshold into guesses and a bound: `RATES`, `GAUSSIAN_RATES`, `PURE_GUESSES`,
 `APPROXIMATE_GUESSES` or `GAUSSIAN_GUESSES`.
@@ -33,7 +34,7 @@ from dperm.presentation.spelling import arg
 Ints = NDArray[np.int64]
 
 FEWEST = 100
-"""Fewest guesses for selecting a threshold; with fewer, luck decides, and the bound falls as runs are added (A5)."""
+"""Fewest guesses for selecting a threshold; with fewer, chance decides, and the bound falls as runs are added (A5)."""
 
 _NEARLY_ONE = 1 - 1e-12
 _CANDIDATES = 1000
@@ -41,7 +42,7 @@ _CANDIDATES = 1000
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of right and wrong guesses of either kind, one entry per threshold, and numbers of runs.
+    """Counts of right and wrong guesses "in" and "out", one entry per threshold, and numbers of runs.
 
     ``true_in`` counts the correct guesses "in". ``members`` and ``non_members`` are the numbers of runs with and
     without the record.
@@ -57,7 +58,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class DecisionRule:
-    """Decision rule turning scores and a threshold into a bound.
+    """Decision rule that turns scores and a threshold into a bound.
 
     Attributes
     ----------
@@ -68,7 +69,7 @@ class DecisionRule:
     estimate
         Function of (counts at each threshold, delta) returning shrunken effect sizes; -inf for too few guesses.
     fair
-        Whether the coins of the runs must be fair and independent.
+        Whether the coin flips of the runs must be fair and independent.
     both_tails
         If true, guess "in" for scores >= t, "out" for scores <= -t, and abstain in between and at NaN. Otherwise guess
         "in" for scores >= t and "out" below.
@@ -157,7 +158,7 @@ def _pure(t: Tally, delta: float, confidence: float) -> LowerBound:
 RATES = DecisionRule(
     "RATES", lambda t, delta, level: from_rates(*_rates(t), delta=delta, confidence=level), _rate_estimate, fair=False
 )
-"""A2: no assumptions, not even on the coins."""
+"""A2: no assumptions, not even on the coin flips."""
 
 GAUSSIAN_RATES = DecisionRule(
     "GAUSSIAN_RATES",
@@ -168,7 +169,7 @@ GAUSSIAN_RATES = DecisionRule(
 """A3: bound for a Gaussian trade-off."""
 
 PURE_GUESSES = DecisionRule("PURE_GUESSES", _pure, _guess_estimate, fair=True, both_tails=True)
-"""A4: pure DP, fair coins, guesses in both tails of a score around 0 such as a log-likelihood ratio."""
+"""A4: pure DP, fair coin flips, guesses in both tails of a score around 0 such as a log-likelihood ratio."""
 
 APPROXIMATE_GUESSES = DecisionRule(
     "APPROXIMATE_GUESSES",
@@ -176,7 +177,7 @@ APPROXIMATE_GUESSES = DecisionRule(
     _guess_estimate,
     fair=True,
 )
-"""A4 at a positive delta: fair coins, a guess in every run."""
+"""A4 at a positive delta: fair coin flips, a guess in every run."""
 
 GAUSSIAN_GUESSES = DecisionRule(
     "GAUSSIAN_GUESSES",
@@ -184,7 +185,7 @@ GAUSSIAN_GUESSES = DecisionRule(
     _guess_estimate,
     fair=True,
 )
-"""A4 for a Gaussian trade-off: fair coins, a guess in every run."""
+"""A4 for a Gaussian trade-off: fair coin flips, a guess in every run."""
 
 
 def _checked_rule(rule: object) -> DecisionRule:
@@ -216,8 +217,8 @@ def fixed_threshold(
     Parameters
     ----------
     scores
-        One score per run, higher if the record was probably included. NaN means no guess, and is allowed for
-        PURE_GUESSES only.
+        One score per run, higher if the record was probably included. NaN means no guess, and is allowed only for
+        PURE_GUESSES.
     included
         Whether the record was included, one boolean per run.
     threshold
@@ -292,7 +293,7 @@ def split_threshold(
 ) -> LowerBound:
     """Select the threshold on a ``share`` of the runs, and test it on the remaining runs (A5).
 
-    The selected threshold maximises the epsilon estimated from v - sqrt(r)/2 instead of v correct guesses out of r,
+    The selected threshold maximizes the epsilon estimated from v - sqrt(r)/2 instead of v correct guesses out of r,
     over thresholds with r >= 100.
 
     Parameters
@@ -300,7 +301,7 @@ def split_threshold(
     scores, included, delta, confidence, rule
         See `fixed_threshold`.
     share
-        Fraction of the runs for the selection, 0.1 to 0.3.
+        Fraction of the runs for the selection, from 0.1 to 0.3.
     seed
         Seed of the shuffle for the selection. Trying several seeds and keeping the best invalidates the bound.
 

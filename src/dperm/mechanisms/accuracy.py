@@ -52,8 +52,8 @@ def gamma_norm_deviation(scale: float, dim: int) -> float:
 def gamma_norm_bound(scale: float, dim: int, probability: float) -> float:
     """Return the t with P(|x_1| > t) = probability for one coordinate of gamma-norm noise.
 
-    Given V, chi-square of d + 1 degrees of freedom, x_1 is Gaussian of variance V b^2 (T7a). The function averages
-    2 Phi(-t / sqrt(V)) by the trapezoidal rule in log V and solves for t by bisection.
+    Given V, chi-square with d + 1 degrees of freedom, x_1 is Gaussian of variance V b^2 (T7a). The function averages 2
+    Phi(-t / sqrt(V)) by the trapezoidal rule in log V and solves for t by bisection.
     """
     probability = checked_probability(probability)
     shape = (dim + 1) / 2

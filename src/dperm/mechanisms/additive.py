@@ -34,7 +34,7 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
     dim
         Number of entries of the value.
     numerical_error
-        Bound in the same norm on the error of the computed value, for every data set. Twice this bound is added to the
+        Bound on the error of the computed value, in the same norm, for every data set. Twice this bound is added to the
         sensitivity.
 
     Notes
@@ -62,7 +62,7 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
     @cached_property
     @abstractmethod
     def calibration(self) -> Calibration:
-        """Noise scale, grid, and sensitivity on the grid."""
+        """Noise scale, grid, and sensitivity of the rounded value."""
 
     @property
     def scale(self) -> float:
@@ -108,7 +108,7 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """Tags of the noise distribution and of the grid (T10)."""
+        """Theorem tags of the noise distribution and of the grid (T10)."""
         return (*self.tags, "T10")
 
     @property

@@ -94,7 +94,7 @@ def calibration(statistic: ValueSensitivity, loss: float, *, spread: float = 1.0
     loss
         Privacy loss of one release, mu or epsilon.
     spread
-        Standard deviation of one coordinate in scales; it determines the grid.
+        Standard deviation of one coordinate, divided by the scale; it determines the grid.
 
     Raises
     ------
@@ -153,7 +153,8 @@ class Certificate:
 def covers(goal: AnyGuarantee, event: Event) -> bool:
     """Return whether one event costs no more than ``goal``, with reported epsilon and delta no larger.
 
-    Either condition implies the guarantee. They are upper ends of two brackets and may differ in the last digits.
+    Either condition implies the guarantee. The numbers are upper ends of two brackets and may differ in the last
+    digits.
     """
     try:
         MemoryBudget(goal, blocks=1 if isinstance(goal, ApproxDP) else None).check(event)
@@ -171,9 +172,8 @@ def covers(goal: AnyGuarantee, event: Event) -> bool:
 def noise_event(kind: type[Gaussian] | type[Laplace], found: Calibration, adjacency: Adjacency) -> Event:
     """Return the event of noise ``found.scale`` on a value of sensitivity ``found.sensitivity`` under ``adjacency``.
 
-    A noise multiplier refers to one record added or removed. A replace-one sensitivity counts as two of those and
-    implies nothing about add/remove, hence `ReplaceOneOnly`. The multiplier is rounded down, so the accounted loss is
-    never too small.
+    A noise multiplier refers to one record added or removed. A replace-one sensitivity counts twice and implies nothing
+    about add/remove, hence `ReplaceOneOnly`. The multiplier is rounded down, so the accounted loss is never too small.
     """
     if adjacency is Adjacency.ADD_REMOVE:
         return kind(_multiplier(found.scale, found.sensitivity))

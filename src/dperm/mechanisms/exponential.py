@@ -39,14 +39,14 @@ class Selection(StrEnum):
     """Selection rule; both rules have the same event."""
 
     EXPONENTIAL = "exponential"
-    """P(h) proportional to e^(rate u_h)."""
+    """Exponential mechanism: P(h) is proportional to e^(rate u_h)."""
 
     PERMUTE_AND_FLIP = "permute_and_flip"
-    """Permute-and-flip (McKenna and Sheldon 2020); its expected score is never worse."""
+    """Permute-and-flip (McKenna and Sheldon 2020); its expected score is at least as good as with EXPONENTIAL."""
 
     @classmethod
     def of(cls, selection: "Selection | str") -> "Selection":
-        """Return the selection rule of a given name; a `Selection` is returned unchanged."""
+        """Return the selection rule with a given name; a `Selection` is returned unchanged."""
         try:
             return cls(selection)
         except ValueError:
@@ -58,8 +58,8 @@ class Selection(StrEnum):
 def score_span(sensitivity: float, *, monotone: bool, numerical_error: float) -> Fraction:
     """Return the width b - a of the interval of score changes between neighbours (T8).
 
-    An exact score changes by -Delta to Delta, a monotone one by 0 to Delta (or by -Delta to 0). An error of tau in each
-    of two scores widens the interval by 2 tau **at both ends**: 2 Delta + 4 tau, and Delta + 4 tau if monotone.
+    An exact score changes by -Delta to Delta, a monotone score by 0 to Delta (or by -Delta to 0). An error of tau in
+    each of two scores widens the interval by 2 tau **at both ends**: 2 Delta + 4 tau, and Delta + 4 tau if monotone.
     """
     ends = 1 if monotone else 2
     return ends * Fraction(sensitivity) + 4 * Fraction(numerical_error)
@@ -89,10 +89,10 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
     goal
         PureDP or ApproxDP.
     candidates
-        Public candidates: their number, to release an index, or a list, to release one of them.
+        Public candidates: their number, to release an index, or a list, to release one candidate of the list.
     monotone
-        Whether adding a record changes the scores of all candidates in the same direction. True is accepted under
-        add_remove only, because a replacement is a removal and an addition, which change scores in both directions.
+        Whether adding a record changes the scores of all candidates in the same direction. True is accepted only under
+        add_remove, because a replacement is a removal and an addition, which change scores in both directions.
     numerical_error
         Bound tau on the error of every computed score, for every data set; 4 tau is added to b - a.
     selection
@@ -145,7 +145,7 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
         goal
             PureDP or ApproxDP.
         candidates
-            Number of public candidates, or a list of them.
+            Number of public candidates, or a list of candidates.
         monotone
             Whether adding a record changes the scores of all candidates in the same direction.
         numerical_error
@@ -239,7 +239,7 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
         Returns
         -------
         float
-            Bound on the difference, exceeded with at most this probability.
+            Bound on the difference, exceeded with probability at most ``probability``.
 
         Raises
         ------

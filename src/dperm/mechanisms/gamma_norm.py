@@ -22,7 +22,7 @@ from dperm.privacy.guarantee import AnyGuarantee
 
 @dataclass(frozen=True)
 class GammaNormNoise(AdditiveMechanism):
-    """Base class of mechanisms with noise of gamma-norm size, for an L2 sensitivity (T7)."""
+    """Base class of mechanisms with gamma-norm noise, for an L2 sensitivity (T7)."""
 
     norm: ClassVar[Norm] = Norm.L2
 

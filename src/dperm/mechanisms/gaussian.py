@@ -27,7 +27,7 @@ from dperm.privacy.guarantee import AnyGuarantee
 class GaussianMechanism(AdditiveMechanism):
     """Value plus N(0, scale^2 I), calibrated to an L2 sensitivity and a goal (T6).
 
-    Gaussian noise has no pure guarantee.
+    Gaussian noise gives no pure guarantee.
 
     Parameters
     ----------
@@ -41,7 +41,8 @@ class GaussianMechanism(AdditiveMechanism):
         Bound on the error of the computed value, in the same norm, for every data set. Twice this bound is added to the
         sensitivity.
     grade
-        "exact", or "fast" for floating-point noise. The guarantee of "fast" is that of the ideal mechanism (T10).
+        "exact", or "fast" for floating-point noise. For "fast", the stated guarantee is the guarantee of the ideal
+        mechanism (T10).
 
     Examples
     --------
@@ -83,7 +84,8 @@ class GaussianMechanism(AdditiveMechanism):
         numerical_error
             Bound on the error of the computed value, in the norm of the sensitivity, for every data set.
         grade
-            "exact", or "fast" for floating-point noise. The guarantee of "fast" is that of the ideal mechanism (T10).
+            "exact", or "fast" for floating-point noise. For "fast", the stated guarantee is the guarantee of the ideal
+            mechanism (T10).
 
         Returns
         -------

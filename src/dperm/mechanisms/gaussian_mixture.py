@@ -70,7 +70,7 @@ class GaussianMixtureMechanism(GammaNormNoise):
 
     @cached_property
     def calibration(self) -> Calibration:
-        """Scale b = Delta' / epsilon, rounded up to few bits; the epsilon leaves room for eta."""
+        """Scale b = Delta' / epsilon, rounded up to a few bits; this epsilon leaves room for eta."""
         goal = checked_goal(self.goal)
         if not isinstance(goal, ApproxDP) or goal.delta == 0:
             raise ConversionError(

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mechanism parameters from a goal (a guarantee): one function per theorem.
 
-Each function returns a parameter safe for calibration, rounded down. It raises for a goal outside its theorem.
+Each function returns a parameter safe for calibration, rounded down. Each function raises an error for a goal that its
+theorem does not cover.
 """
 
 import math
@@ -39,9 +40,8 @@ def checked_goal(goal: object) -> AnyGuarantee:
 def gaussian_mu(goal: object) -> float:
     """Return the largest mu for which mu-GDP implies ``goal``.
 
-    Theorem T6 covers (epsilon, delta), T18 rho, and T16 a Renyi curve.
-    Gaussian noise of standard deviation Delta / mu is mu-GDP. rho-zCDP requires mu^2/2 <= rho, and a curve requires
-    alpha mu^2/2 <= tau at each of its orders.
+    Theorem T6 covers (epsilon, delta), T18 rho, and T16 a Rényi curve. Gaussian noise of standard deviation Delta / mu
+    is mu-GDP. rho-zCDP requires mu^2/2 <= rho, and a curve requires alpha mu^2/2 <= tau at each of its orders.
     """
     goal = checked_goal(goal)
     match goal:

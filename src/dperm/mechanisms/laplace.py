@@ -104,8 +104,8 @@ class LaplaceMechanism(AdditiveMechanism):
     ) -> "LaplaceMechanism":
         """Return the mechanism for an L2 sensitivity and error, by ||x||_1 <= sqrt(d) ||x||_2.
 
-        The guarantee is exactly pure in any dimension. The root mean square of the noise is sqrt(2d/(d + 1)) times that
-        of `GammaNormMechanism`.
+        The guarantee is exactly pure in any dimension. The root mean square of the noise is sqrt(2d/(d + 1)) times as
+        large as for `GammaNormMechanism`.
 
         Parameters
         ----------
@@ -193,9 +193,9 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
     """Integers plus discrete Laplace noise, ``P(z) ~ e^-|z| epsilon/Delta``: the geometric mechanism (T5, T5a).
 
     For integer shifts by k the ratio is at most ``e^(|k|_1 epsilon/Delta)``, so the mechanism is exactly epsilon-DP
-    without rounding. The privacy profile lies above that of Laplace noise: for a shift of 1 and scale s, the total
-    variation distance is tanh(1/2s) instead of 1 - e^-1/2s. The event is therefore `Pure`. The mechanism is best for a
-    single release of counts; in long compositions `LaplaceMechanism` is better.
+    without rounding. The privacy profile lies above the profile of Laplace noise: for a shift of 1 and scale s, the
+    total variation distance is tanh(1/2s) instead of 1 - e^-1/2s. The event is therefore `Pure`. The mechanism is best
+    for a single release of counts; in long compositions `LaplaceMechanism` is better.
 
     Parameters
     ----------

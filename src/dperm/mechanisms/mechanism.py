@@ -31,10 +31,10 @@ class Law:
     family
         Name of the distribution without its grid, such as "Gaussian"; ``words`` where there is no grid.
     grade
-        Exact or floating-point draws.
+        "exact" or "fast": exact or floating-point draws.
     eta, tau
-        Log-ratio and total variation between the sampled distribution and the theorem's; the event accounts for both
-        (T10e).
+        Log-ratio and total variation distance between the sampled distribution and the distribution in the theorem; the
+        event accounts for both (T10e).
     """
 
     words: str
@@ -80,10 +80,10 @@ class Mechanism(ABC, Generic[Raw, Value]):
         self.facts  # noqa: B018  # calibrates
 
     def _check_parameters(self) -> None:
-        """Replace the fields of the dataclass by checked values; raise for invalid ones."""
+        """Replace the fields of the dataclass with checked values; raise an error for invalid values."""
 
     def _set(self, **fields: object) -> None:
-        """Set fields of the frozen dataclass, during construction alone."""
+        """Set fields of the frozen dataclass; only for use during construction."""
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 

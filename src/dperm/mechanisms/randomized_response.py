@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Randomised response: each record reports its own category, or at random another one (T9)."""
+"""Randomized response: each record reports its own category, or another category at random (T9)."""
 
 import math
 from collections.abc import Sequence
@@ -34,10 +34,10 @@ Answers = NDArray[Any]
 
 @dataclass(frozen=True)
 class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
-    """Randomised response: each value is kept with probability p = e^eps/(e^eps + k - 1), or replaced (T9).
+    """Randomized response: each value is kept with probability p = e^eps/(e^eps + k - 1), or replaced (T9).
 
     A replaced value becomes one of the other categories, chosen uniformly. The mechanism is local: ``release`` runs it
-    independently for each of n values. Replacing a record changes the distribution of its own answer alone, so the n
+    independently for each of n values. Replacing a record changes only the distribution of its own answer, so the n
     answers together cost one epsilon. The number n is public. Since there is no sensitivity, the factory is
     ``calibrate(goal)``.
 
@@ -46,7 +46,7 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
     goal
         PureDP or ApproxDP, under replace_one. The presence of an answer is visible, so add_remove is refused.
     categories
-        Number k >= 2 of public categories 0, ..., k - 1, or the categories themselves: all strings, all integers or all
+        Number k >= 2 of public categories 0, ..., k - 1, or the list of categories: all strings, all integers or all
         booleans.
 
     Examples
@@ -116,12 +116,12 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
 
     @property
     def law(self) -> Law:
-        """Exact draws of randomised response."""
+        """Exact draws of randomized response."""
         return Law("randomised response, drawn exactly")
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """Tags of randomised response (T9) and of exact sampling (T10)."""
+        """Tags of randomized response (T9) and of exact sampling (T10)."""
         return ("T9", "T10")
 
     @property
@@ -160,15 +160,15 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
         Notes
         -----
         **Guarantees.** All answers together are epsilon-DP under replace-one, with exact draws (T9, T10). Each record
-        draws both a coin and an alternative category, whatever its answer.
+        draws both a coin flip and an alternative category, regardless of its answer.
         """
         return self._release(lambda: self._indices("values", values), budget, bits)
 
     def estimate(self, answers: ArrayLike) -> Floats:
         """Return unbiased estimates of the proportion of each category among the true values (T9).
 
-        The estimates are (share - q) / (p - q), and they sum to 1. An estimate may be below 0 or above 1; clipping
-        would make it biased. The estimates are post-processing of the answers and cost no privacy.
+        The estimates are (share - q) / (p - q); they sum to 1. An estimate may be below 0 or above 1; clipping would
+        make it biased. The estimates are post-processing of the answers and cost no privacy.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
         return {label: place for place, label in enumerate(self._labels.tolist())}
 
     def _draw(self, indices: Integers, stream: Stream) -> Answers:
-        """Return the answers; every record draws a coin and another category, needed or not."""
+        """Return the answers; every record draws a coin flip and another category, whether needed or not."""
         kept = keep_coins(self.event.epsilon, self.size, len(indices), stream)
         shift = 1 + uniform_below(self.size - 1, len(indices), stream)
         shift[kept] = 0

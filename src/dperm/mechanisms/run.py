@@ -4,9 +4,9 @@
 
 1. The constructor of the mechanism fixes everything public.
 2. ``budget.check`` refuses early, before the value is read.
-3. The value is checked. An invalid one raises without a charge, and the message reveals nothing about it.
-4. A stream of bits is keyed (without randomness nothing continues), the event is reserved, the value is drawn, and the
-   digest of the released value is committed.
+3. The value is checked. An invalid value raises an error without a charge, and the message does not reveal the value.
+4. A stream of random bits is keyed (without randomness the release stops), the event is reserved, the value is drawn,
+   and the digest of the released value is committed.
 """
 
 import json
@@ -53,7 +53,7 @@ class ReleaseFacts:
     theorems
         Tags of the theorems behind the guarantee.
     grade, eta, tau
-        Grade of the noise, and its distance from the theorem's distribution.
+        Grade of the noise, and the distance between its distribution and the distribution in the theorem.
     public
         Public constants, for the record.
     versions
@@ -127,8 +127,8 @@ class PreparedRelease(Generic[Raw]):
     def charged(self, *, request_id: str | None = None, resumable: Resumable | None = None) -> Iterator[Run[Raw]]:
         """Charge the release and yield its run; the charge stays open until the block exits.
 
-        An exception in the block burns the charge, unless the run is ``resumable``. So does an exit without
-        `Run.released`.
+        An exception in the block burns the charge, unless the run is ``resumable``. An exit without `Run.released` also
+        burns the charge.
         """
         facts, booked = self.facts, _ledger_facts(self.record)
         with charged(self.budget, facts.event, request_id=request_id, facts=booked, resumable=resumable) as reservation:
@@ -167,9 +167,9 @@ def prepare_release(
     checked
         Function that reads and checks the private value.
     budget
-        Budget to check; None for none.
+        Budget to check; None checks nothing.
     bits
-        Source of randomness; None for the operating system's.
+        Source of randomness; None uses the operating system.
     resumes
         Whether the run continues an earlier charge, so the budget is not checked again.
 

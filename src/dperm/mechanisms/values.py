@@ -17,7 +17,7 @@ Numbers = float | Floats
 """Released numbers: a float for a scalar, an array otherwise."""
 
 LARGEST_INTEGER = 2**53
-"""Limit of exact integers; rounding larger ones could move neighbours apart."""
+"""Limit of exact integers; rounding larger integers could increase the distance between neighbours."""
 
 
 def real_array(name: str, values: ArrayLike) -> Floats:
@@ -26,8 +26,8 @@ def real_array(name: str, values: ArrayLike) -> Floats:
     Raises
     ------
     DataError
-        Otherwise. The message states the argument and the rule. No other exception is chained, since it might show a
-        value.
+        If they are not. The message states the argument and the rule. No other exception is chained, since it might
+        show a value.
     """
     array = extended_array(name, values)
     if not np.isfinite(array).all():

@@ -92,7 +92,7 @@ def replace_one_from_add_remove(guarantee: G) -> G:
 
 
 def group_profile(profile: PrivacyProfile, k: int) -> PrivacyProfile:
-    """Return the bound of T4 on the profile for k records; for k = 1 the profile itself is returned.
+    """Return the bound of T4 on the privacy profile for k records; for k = 1, return the profile unchanged.
 
     Parameters
     ----------
@@ -242,8 +242,8 @@ class GroupProfile(PrivacyProfile):
 
         Evaluations use ``end`` of the base's brackets; ``top`` is the other end at the root, or a little less. The
         iteration e <- epsilon(delta / S(e)) rises towards the first root and cannot pass it, as S increases and delta
-        falls. A climb on lower ends stops once a step is short beside the bracket. ``slope`` estimates
-        -d log delta / d e.
+        falls. A climb on lower ends stops once a step is short compared with the bracket. ``slope`` estimates -d log
+        delta / d e.
         """
         single, log_share, slope = start, math.nan, math.nan
         for _ in range(_ROUNDS if start < math.inf else 0):

@@ -44,8 +44,8 @@ class Record:
         "exact", or "fast" for floating-point noise with the guarantee of the ideal mechanism; "" if dperm added no
         noise.
     eta, tau
-        Distance of the noise distribution from the ideal one, as log-ratio and total variation distance. The guarantee
-        accounts for it.
+        Distance of the noise distribution from the ideal distribution: ``eta`` is a log-ratio, ``tau`` a total
+        variation distance. The guarantee accounts for both.
     public
         Quantities assumed to be public, such as n, bounds and classes.
     seeded
@@ -55,7 +55,7 @@ class Record:
     timestamp
         Time of the release in ISO 8601 format, if it may be public.
     ledger
-        Receipt of the charged budget, with the position of the entry and the amount; empty without a budget.
+        Receipt for the charge, with the position of the ledger entry and the amount; empty without a budget.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class Record:
 
     @property
     def unit(self) -> str:
-        """Unit of privacy that the adjacency adds, removes or replaces: "record", or "group" if so declared."""
+        """Unit of privacy in which neighbouring data sets differ: "record", or "group" if so declared."""
         return "group" if self.public.get("unit") == "group" else "record"
 
     @property

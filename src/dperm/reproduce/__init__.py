@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Claims and figures of the lectures, each reproduced by one command.
+"""Claims and figures of five lectures on differential privacy, each reproduced by one command.
 
 Data and noise are simulated from a seed: all results are reproducible and NOT PRIVATE. The public names are loaded on
 first use (PEP 562), so importing this package imports neither numpy nor a lesson.

@@ -4,10 +4,11 @@
 
 The loss of a linear model has curvature in one direction per record, so the total curvature of the mean loss is at most
 c, and noise of standard deviation sigma on each coefficient costs (c/2) sigma^2, not (c/2) d sigma^2. Here the loss of
-a record has curvature, or a kink, in d/2 directions at once. It is ever flatter in the other directions, where the
-regularizer shrinks the minimizer.
+a record has curvature, or a kink, in d/2 directions at once. In the other directions the loss becomes flatter from one
+to the next, and the regularizer shrinks the minimizer.
 
-All n records are equal: the bounds hold for every data set, and the noise is calibrated to the worst neighbour.
+All n records are equal. This is permitted, because the bounds hold for every data set and the noise is calibrated to
+the worst neighbour.
 """
 
 import math
@@ -29,7 +30,7 @@ class Bowl:
     """Loss with L = 1, c = 1 and R0 = 1: half of the directions are steep, the others have the curvatures `flat`.
 
     In the steep directions the minimum is at 0 and the loss has curvature 1, or a kink with ``kink``. In the flat
-    directions the minimum is at distance 1 from 0. Distances beyond 1 count linearly (Huber loss).
+    directions the minimum is at distance 1 from 0. The loss is linear beyond distance 1 (Huber loss).
     """
 
     dim: int
@@ -46,7 +47,7 @@ class Bowl:
         return np.repeat(0.5 * 3.0 ** -np.arange(SCALES), self.half // SCALES)
 
     def minimizer(self, strength: float) -> Floats:
-        """Return the minimizer of the loss + (lambda/2) ||theta||^2, with lambda = ``strength`` (mean scale)."""
+        """Return the minimizer of the loss + (lambda/2) ||theta||^2, with lambda = ``strength`` (for the mean loss)."""
         curvatures = self._weight * self.flat
         held_back = curvatures / (curvatures + strength) / math.sqrt(self.half)
         return np.concatenate([np.zeros(self.half), held_back])
@@ -79,7 +80,7 @@ class PerturbedBowl:
     bowl
         Loss function.
     strength
-        Regularization lambda, in mean scale.
+        Regularization strength lambda, for the mean of the losses.
     bound
         (lambda/4) R0^2 + (c/2) E ||eta||^2 (T56a), or with a kink (lambda/4) R0^2 + L sqrt(E ||eta||^2): the
         same bias, and a loss that rises by at most L for each unit of noise.
@@ -93,7 +94,7 @@ class PerturbedBowl:
     deviation: float
 
     def excess(self, repeats: int, seed: int) -> float:
-        """Return the mean excess over ``repeats`` draws of the noise."""
+        """Return the mean excess loss over ``repeats`` draws of the noise."""
         coins = generator(seed, purpose=f"noise on a bowl {self!r}")
         noise = self.deviation * coins.standard_normal((repeats, self.bowl.dim))
         return float(self.bowl.excess(self.bowl.minimizer(self.strength) + noise).mean())

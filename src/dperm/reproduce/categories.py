@@ -6,8 +6,8 @@ A row is a unit vector, or 0 for a record without a category, so the loss separa
 and depends on counts alone. This is a linear model with rows of norm 1: L = 1, c = 1/4, as in the lectures.
 
 Rare categories give the risk little curvature, frequent ones much. With geometrically decreasing frequencies the risk
-has curvature at every scale, and at each Lambda some directions are just being shrunk. This is the worst case of the
-bounds; data with a single curvature would not show their rates.
+has curvature at every scale, and at each Lambda some directions are just being shrunk. This is the worst case for the
+bounds; data with a single curvature would not show the rates.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Categories:
     ones, zeros
         Numbers of records with labels 1 and -1 in each category; several data sets in rows.
     n
-        Number of all records, including those without a category.
+        Number of all records, including records without a category.
     """
 
     ones: Floats
@@ -68,7 +68,7 @@ class Categories:
         return np.asarray(losses.sum(axis=-1) / self.n)
 
     def excess(self, theta: Floats) -> Floats:
-        """Return the mean loss minus that of the optimum."""
+        """Return the mean loss minus the mean loss of the optimum."""
         return self.risk(theta) - self.risk(self.optimum)
 
     def gradient(self, theta: Floats) -> Floats:

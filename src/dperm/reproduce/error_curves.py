@@ -43,7 +43,7 @@ class ErrorMeasurement:
 def measured(tasks: Sequence[Task], effort: Effort, *, runs: int) -> list[ErrorMeasurement]:
     """Measure all tasks on both data sets, with ``runs`` draws of the noise on each of three samples.
 
-    Every task has the same draws.
+    All tasks share the same draws.
     """
     found: list[ErrorMeasurement] = []
     for name in SETS:

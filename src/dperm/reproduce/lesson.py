@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Lessons: claims of the lectures that can be run, and their outcomes as plain data."""
+"""Lessons: runnable claims of the lectures (sources: docs/errata.md), and their outcomes as plain data."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -32,7 +32,7 @@ class Effort:
     Parameters
     ----------
     seed
-        Seed of simulated data and noise. All results are reproducible and NOT PRIVATE.
+        Seed of the simulated data and noise. All results are reproducible and NOT PRIVATE.
     quick
         Whether to use fewer settings and repetitions, for tests. The same checks then take a second or two.
     progress
@@ -85,7 +85,7 @@ def guarantee_parameters(goal: PureDP | ApproxDP) -> dict[str, Cell]:
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:
-    """Return the least-squares slope of log y over log x: about b if y is close to a x^b."""
+    """Return the least-squares slope of log y against log x: about b if y is close to a x^b."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
@@ -96,7 +96,7 @@ class Outcome:
     Attributes
     ----------
     parameters
-        Parameters of the run by name, sufficient to repeat the run.
+        Parameters of the run, keyed by parameter name; they suffice to repeat the run.
     table
         Numbers of the run.
     picture
@@ -134,9 +134,9 @@ class Lesson:
     title
         Short title.
     source
-        Lecturers: Bellet, Razaviyayn, Monteleoni, Wang or Musco.
+        Lecturer: Bellet, Razaviyayn, Monteleoni, Wang or Musco; two names are separated by a comma.
     claim
-        The claim, paraphrased, with a correction if it is wrong.
+        The lecture's claim, paraphrased, followed by a correction if the claim is wrong.
     tags
         Theorems of docs/theory and errata that the lesson demonstrates, such as T6 and E2.
     run

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logistic regression by the algorithms of Monteleoni's lecture and their corrections, with simulated noise (T30-T36b).
 
-All algorithms draw noise with a density ~ e^{-||h||/s} and share the same draws h of scale 1, so that their comparison
-does not depend on chance. NOT PRIVATE.
+All algorithms draw noise with a density ~ e^{-||h||/s} and share the same draws h of scale 1, so that comparisons
+between them do not depend on chance. NOT PRIVATE.
 """
 
 import math
@@ -25,7 +25,7 @@ from dperm.reproduce.spheres import SphereSample
 CURVATURE = 0.25
 """Curvature of the logistic loss."""
 TOLERANCE = 1e-3
-"""Tolerance of the gradient in sum scale, where one record's gradient is about 1; far below all noise here."""
+"""Tolerance of the gradient of the summed loss, where one record's gradient is about 1; far below all noise here."""
 STANDARD = "standard LR"
 OUTPUT = "Algorithm 1"
 PRINTED = "Algorithm 2 as printed"
@@ -38,7 +38,7 @@ PRIVATE = (OUTPUT, PRINTED, JMLR, SHARP, OURS)
 
 @dataclass(frozen=True)
 class Task:
-    """Learning task: n records, dimension, lambda in mean scale, and the claimed epsilon under replace-one."""
+    """Learning task: n records, dimension, lambda for the mean loss, and the claimed epsilon under replace-one."""
 
     n: int
     dim: int
@@ -47,11 +47,11 @@ class Task:
 
     @property
     def strength(self) -> float:
-        """Lambda = n lambda, in sum scale."""
+        """Lambda = n lambda, for the sum of the losses."""
         return self.n * self.regularization
 
     def spec(self, strength: float | None = None) -> ProblemSpec:
-        """Return the problem specification, with the task's Lambda or another one."""
+        """Return the problem specification, with the task's Lambda or another value."""
         return ProblemSpec(Logistic(), 1.0, self.dim, n=self.n, regularization=strength or self.strength)
 
 
@@ -65,7 +65,7 @@ class Noise:
 
 
 def least_strength(epsilon: float) -> float:
-    """Return the Lambda at which the determinant costs half of epsilon; T36a raises smaller ones to it."""
+    """Return the Lambda at which the determinant costs half of epsilon; T36a raises smaller values to it."""
     return CURVATURE / math.expm1(epsilon / 2)
 
 

@@ -52,7 +52,7 @@ class Runs:
         return self.data.minimizer(regularization, self._noise(plan.linear_term.scale, "objective"))
 
     def descent(self, steps: int) -> Floats:
-        """Return the last iterates of DP gradient descent, with steps of 1/c in the ball of the optimum (T45)."""
+        """Return the last iterates of DP gradient descent, with steps of size 1/c in the ball of the optimum (T45)."""
         plan = GradientPerturbation(steps=steps).plan(self.data.spec(), self.goal)
         scale, radius = plan.mechanism.scale, self.data.problem.reference_norm
         theta = np.zeros((self.repeats, self.data.dim))
@@ -78,7 +78,7 @@ class Runs:
 
 
 def descent_steps(data: Categories, goal: ApproxDP) -> int:
-    """Return the number of steps of 1/c at which the optimization error and the cost of the noise are about equal.
+    """Return the number of steps of size 1/c at which optimization error and cost of the noise are about equal.
 
     T steps leave an error of at most c R0^2/(2 T). Their noise, sqrt(T) 2L/(n mu) in each of d directions, costs at
     most (d/c) (2L/(n mu))^2 T/2. Both are equal at T = c R0 n mu/(2 L sqrt(d)).

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated data of Monteleoni's experiments: uniform points on a sphere, on two sides of a plane."""
+"""Simulated data of Monteleoni's experiments: uniform points on a sphere, on both sides of a plane."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from dperm.data.targets import Classes
 from dperm.noise.simulation import generator
 
 MARGIN = 0.03
-"""Smallest distance of the separable points from the plane."""
+"""Smallest distance between a separable point and the plane."""
 NOISE, STRIP = 0.2, 0.1
 """Probability of a wrong label in the other set, within this distance of the plane."""
 

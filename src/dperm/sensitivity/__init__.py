@@ -1,17 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sensitivities, temperatures and noise scales, on which the guarantees of private learning rest.
+"""Sensitivities, tempering powers and noise scales, on which the guarantees of private learning rest.
 
 One function per theorem. Each function takes only public constants, states its theorem and conditions, and rounds in
-the safe direction: sensitivities, noise scales and privacy costs are rounded up, temperatures down.
+the safe direction: sensitivities, noise scales and privacy costs are rounded up, tempering powers (inverse
+temperatures) down.
 
 ==========================================================  ==================================  ==================
 function                                                    quantity                            tag
 ==========================================================  ==================================  ==================
 gradient_sensitivity                                        sum of gradients                    T36a, T45
-output_sensitivity                                          exact minimiser                     T30
-minimizer_error                                             distance to the minimiser           T31
-approximate_minimizer_sensitivity                           approximate minimiser               T43, E33
+output_sensitivity                                          exact minimizer                     T30
+minimizer_error                                             distance to the minimizer           T31
+approximate_minimizer_sensitivity                           approximate minimizer               T43, E33
 constant_step_sensitivity, decreasing_step_sensitivity      last iterate of bolt-on SGD         T33, E34
 descent_sensitivity                                         last iterate of gradient descent    T34
 eigenvalue_sensitivity, moments_sensitivity                 sums of squares and products        T6, T19, T44

@@ -6,7 +6,7 @@ from dperm import checks
 from dperm.privacy import Adjacency
 
 CONSTANTS = (1e-30, 1e30)
-"""Range of the constants of a problem; within it, no formula of this package overflows or underflows."""
+"""Range of the constants of a problem. Within this range, no formula of this package overflows or underflows."""
 EPSILONS = (1e-10, 1e10)
 """Range of epsilon."""
 
@@ -17,7 +17,7 @@ def constant(name: str, value: object) -> float:
     Raises
     ------
     ParameterError
-        If it is not such a number.
+        If the value is not a number in this range.
     """
     return checks.between(name, value, *CONSTANTS)
 
@@ -28,7 +28,7 @@ def positive_epsilon(name: str, value: object) -> float:
     Raises
     ------
     ParameterError
-        If it is not such a number.
+        If the value is not a number in this range.
     """
     return checks.between(name, value, *EPSILONS)
 

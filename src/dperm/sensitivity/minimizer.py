@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sensitivity of the sum of gradients and of minimisers, exact and approximate (T30, T31, T36a, T43, T45)."""
+"""Sensitivity of the sum of gradients and of minimizers, exact and approximate (T30, T31, T36a, T43, T45)."""
 
 from fractions import Fraction
 
@@ -20,9 +20,9 @@ def gradient_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     Parameters
     ----------
     spec
-        Public constants of the problem. `ProblemSpec.lipschitz` is L, with weight and clip.
+        Public constants of the problem. `ProblemSpec.lipschitz` is L, including weight and clipping.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Returns
     -------
@@ -46,18 +46,18 @@ def gradient_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
 
 
 def output_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
-    """Return a bound on ||theta(D) - theta(D')||_2 for the exact minimisers of neighbours, rounded up.
+    """Return a bound on ||theta(D) - theta(D')||_2 for the exact minimizers of neighbours, rounded up.
 
-    Theorem T30 [Chaudhuri, Monteleoni & Sarwate 2011, Cor 8; sum scale].
-        If each loss is convex and L-Lipschitz and the regulariser is (Lambda/2) ||theta||^2 on every coefficient, the
-        minimisers differ by at most 2L/Lambda for a record replaced, L/Lambda for one added or removed.
+    Theorem T30 [Chaudhuri, Monteleoni & Sarwate 2011, Cor 8; for the sum of the losses].
+        If each loss is convex and L-Lipschitz and the regularizer is (Lambda/2) ||theta||^2 on every coefficient, the
+        minimizers differ by at most 2L/Lambda if a record is replaced, L/Lambda if one is added or removed.
 
     Parameters
     ----------
     spec
         Public constants of the problem, with its Lambda.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Returns
     -------
@@ -72,14 +72,14 @@ def output_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     Notes
     -----
     *Guarantees.* The bound holds for every pair of neighbouring data sets. Linear losses attain the constants and
-    logistic losses approach them, so no smaller constant is valid. The intercept is regularised like every other
+    logistic losses approach them, so no smaller constant is valid. The intercept is regularized like every other
     coefficient (T54, T55), so L is the Lipschitz constant for rows with their constant column.
 
     ==================  ========================================================
     edge case           result
     ==================  ========================================================
-    Lambda = None or 0  ParameterError: without regularisation there is no bound
-    empty data set      covered: its minimiser is 0
+    Lambda = None or 0  ParameterError: without regularization there is no bound
+    empty data set      covered: its minimizer is 0
     kink in the loss    covered by T30
     inexact solver      not included; add `minimizer_error` (T31)
     ==================  ========================================================
@@ -88,7 +88,7 @@ def output_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
 
 
 def minimizer_error(spec: ProblemSpec, tolerance: float) -> float:
-    """Return a bound on the distance between a computed point and the exact minimiser, rounded up.
+    """Return a bound on the distance between a computed point and the exact minimizer, rounded up.
 
     Theorem T31.
         J is Lambda-strongly convex, so ||theta - argmin J|| <= ||grad J(theta)||/Lambda <= tolerance/Lambda.
@@ -98,7 +98,8 @@ def minimizer_error(spec: ProblemSpec, tolerance: float) -> float:
     spec
         Public constants of the problem, with its Lambda.
     tolerance
-        Largest norm of the gradient at the computed point, in sum scale; 0 for an exact solver.
+        Largest norm of the gradient of J, with the sum (not the mean) of the losses, at the computed point; 0 for an
+        exact solver.
 
     Returns
     -------
@@ -112,22 +113,21 @@ def minimizer_error(spec: ProblemSpec, tolerance: float) -> float:
 
     Notes
     -----
-    *Guarantees.* The solver must certify the tolerance for every data set, as `dperm.erm.minimize.minimize` does. The
-    result is the numerical error of an additive mechanism, which adds it twice to the sensitivity.
+    *Guarantees.* The solver must certify the tolerance for every data set, as `dperm.erm.minimize.minimize` does. Pass
+    the result as the numerical error of an additive mechanism, which adds twice this error to the sensitivity.
     """
     return quotient_up(tolerance, spec.strength)
 
 
 def approximate_minimizer_sensitivity(spec: ProblemSpec, tolerance: float, *, rounding: float) -> float:
-    """Return the largest distance between two approximate minimisers with the same exact minimiser, rounded up.
+    """Return a bound on the distance between two approximate minimizers with the same exact minimizer, rounded up.
 
     Theorem T43 [Iyengar et al. 2019; the factor 2 is missing in their code, E33].
-        Let theta* minimise J + b'theta exactly and ||grad J(theta~) + b~|| <= tau with ||b~ - b|| <= e. Then
+        Let theta* minimize J + b'theta exactly and ||grad J(theta~) + b~|| <= tau with ||b~ - b|| <= e. Then
         ||theta~ - theta*|| <= tau'/Lambda with tau' = tau + e, and releasing theta~ plus noise is the composition of
-        the exact mechanism with an additive one of sensitivity 2 tau'/Lambda.
+        the exact mechanism with an additive mechanism of sensitivity 2 tau'/Lambda.
     Proof: b = -grad J(theta*), so theta~ is a function of the data and of theta*. Given theta*, the point theta~ lies
-    in a ball of radius tau'/Lambda around theta*, whatever the data are. Two such points are at most 2 tau'/Lambda
-    apart.
+    in a ball of radius tau'/Lambda around theta*, for any data. Two such points are at most 2 tau'/Lambda apart.
 
     Parameters
     ----------

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Privacy cost and noise scale of objective perturbation (T36a to T43a, T53a).
 
-Epsilon has three parts. One percent pays for the noise on the coefficients. The Jacobian determinant takes
+Epsilon has three parts. One percent is spent on the noise on the coefficients. The Jacobian determinant takes
 c = k log(1 + bend/Lambda), with k the rank of a record's Hessian and bend the mean of its eigenvalues (1 and beta for a
-loss of one score). The rest pays for the linear term b.
+loss of one score). The rest is spent on the linear term b.
 """
 
 import math
@@ -27,22 +27,22 @@ from dperm.sensitivity.minimizer import gradient_sensitivity
 OUTPUT_SHARE = 0.01
 """Share of epsilon for the noise on the coefficients."""
 TAIL_SHARE = 1e-3
-"""Share of delta for the tail of that noise."""
+"""Share of delta for the tail of the noise on the coefficients."""
 
 
 def gamma_norm_scale(spec: ProblemSpec, adjacency: Adjacency, epsilon: float) -> float:
     """Return the scale s = Delta_g/epsilon of the gamma-norm term b, of density ~ e^-||b||/s, rounded up.
 
     Theorem T36a.
-        With b of this density the exact minimiser of J + b'theta has a privacy loss of at most epsilon from b, in
-        addition to that of the determinant (`determinant_charge`).
+        With b of this density the exact minimizer of J + b'theta has a privacy loss of at most epsilon from b, in
+        addition to the loss from the determinant (`determinant_charge`).
 
     Parameters
     ----------
     spec
         Public constants of the problem.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     epsilon
         Part of epsilon left for b.
 
@@ -64,7 +64,7 @@ def gaussian_scale(spec: ProblemSpec, noise_multiplier: float) -> float:
     spec
         Public constants of the problem.
     noise_multiplier
-        Noise multiplier, relative to L.
+        Noise multiplier: standard deviation divided by L.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def relative_curvature(spec: ProblemSpec) -> float:
     Returns
     -------
     float
-        The relative curvature.
+        The ratio, rounded up.
     """
     return quotient_up(spec.bend, spec.strength)
 
@@ -135,7 +135,7 @@ def require_determinant_charge(spec: ProblemSpec, epsilon: float) -> float:
     Raises
     ------
     AssumptionError
-        If the determinant would cost ``epsilon`` or more. The message states the smallest admissible Lambda.
+        If the determinant would cost ``epsilon`` or more. The message states the smallest valid Lambda.
     """
     charge = determinant_charge(spec)
     if charge < epsilon:
@@ -155,7 +155,7 @@ def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency)
     """Return whether the determinant adds nothing to the privacy loss of gamma-norm noise.
 
     Theorem T36b.
-        For the logistic loss, not clipped, and Lambda >= w R^2/epsilon (add/remove) or 2 w R^2/epsilon (replace-one),
+        For the unclipped logistic loss and Lambda >= w R^2/epsilon (add/remove) or 2 w R^2/epsilon (replace-one),
         noise of density ~ e^{-epsilon ||b||/Delta_g} in the objective is epsilon-DP. Let s = abs(f') for a record. Then
         f'' = s (1 - s), so the record is charged at most epsilon s for b and epsilon s (1 - s) for the determinant
         (half of each under replace-one, where the other record gets the other half of epsilon), and 2s - s^2 <= 1.
@@ -167,7 +167,7 @@ def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency)
     epsilon
         Epsilon of the guarantee.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Returns
     -------
@@ -231,6 +231,6 @@ def objective_share(epsilon: float, delta: float) -> tuple[float, float]:
     Returns
     -------
     tuple[float, float]
-        (epsilon, delta), rounded down.
+        Epsilon and delta of the exact mechanism, both rounded down.
     """
     return lowered(epsilon * (1 - OUTPUT_SHARE)), lowered(delta * (1 - TAIL_SHARE))

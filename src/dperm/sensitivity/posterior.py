@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-r"""Temperatures of posterior samples and the guarantees of samplers, exact and inexact (T49 to T52a).
+r"""Tempering powers of posterior samples, and guarantees of exact and inexact samplers (T49 to T52a).
 
 The density is proportional to exp(-tau sum_i l_i(theta) - r(theta)), l_i = -log p(x_i; theta): ``temperature`` is tau,
-the power of the likelihood, and tau = 1 is the posterior itself (erratum E21: the source prints exp(-tau sum log p)).
-Temperatures are rounded down, mu and delta up.
+an inverse temperature: the power of the likelihood. tau = 1 is the posterior itself (erratum E21: the source prints
+exp(-tau sum log p)). tau is rounded down, mu and delta up.
 """
 
 import math
@@ -27,19 +27,19 @@ def posterior_mu(temperature: float, lipschitz: float = 1.0, *, strength: float,
     """Return the mu at which one sample of a strongly log-concave posterior is mu-GDP, rounded up.
 
     Theorem T50 [Gopi, Lee & Liu 2022].
-        l_i convex and L-Lipschitz, r m-strongly convex: mu = 2 tau L/sqrt(m) under replace-one, tau L/sqrt(m) under
-        add/remove. Linear losses with r = (m/2)||theta||^2 attain it.
+        Density exp(-tau sum_i l_i - r), l_i convex and L-Lipschitz, r m-strongly convex: mu = 2 tau L/sqrt(m) under
+        replace-one, tau L/sqrt(m) under add/remove. Linear losses with r = (m/2)||theta||^2 attain this mu.
 
     Parameters
     ----------
     temperature
-        Temperature tau.
+        Inverse temperature tau, the power of the likelihood.
     lipschitz
         Lipschitz constant L, the largest gradient norm of one record's loss.
     strength
         Strong convexity m of r; Lambda for a ridge penalty.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Returns
     -------
@@ -63,7 +63,7 @@ def posterior_mu(temperature: float, lipschitz: float = 1.0, *, strength: float,
 def posterior_temperature(mu: float, lipschitz: float = 1.0, *, strength: float, adjacency: Adjacency | str) -> float:
     """Return the largest tau at which one sample is mu-GDP (T50), rounded down.
 
-    The temperature is mu sqrt(m)/(2L) under replace-one and mu sqrt(m)/L under add/remove, under the conditions of
+    The result is mu sqrt(m)/(2L) under replace-one and mu sqrt(m)/L under add/remove, under the conditions of
     `posterior_mu`. For (epsilon, delta) pass the mu of T6, ``dperm.privacy.gaussian_profile.mu_for(epsilon, delta)``.
 
     Parameters
@@ -76,7 +76,7 @@ def posterior_temperature(mu: float, lipschitz: float = 1.0, *, strength: float,
     Returns
     -------
     float
-        Temperature tau, rounded down.
+        Inverse temperature tau, rounded down.
 
     Raises
     ------
@@ -88,22 +88,22 @@ def posterior_temperature(mu: float, lipschitz: float = 1.0, *, strength: float,
 
 
 def tempered_objective_temperature(unit_temperature: float, strength: float) -> float:
-    """Return the tau for the density exp(-tau J), whose regulariser is tempered too, rounded down.
+    """Return tau, rounded down, for the density exp(-tau J), in which the regularizer is tempered too.
 
-    The regulariser of tau J is m-strongly convex with m = tau Lambda. T50 and T51 have the form tau = t sqrt(m), so
+    The regularizer of tau J is m-strongly convex with m = tau Lambda. T50 and T51 have the form tau = t sqrt(m), so
     tau = t^2 Lambda.
 
     Parameters
     ----------
     unit_temperature
-        Temperature t of T50 or T51 at m = 1.
+        Inverse temperature t of T50 or T51 at m = 1.
     strength
-        Strong convexity Lambda of the regulariser of J.
+        Strong convexity Lambda of the regularizer of J.
 
     Returns
     -------
     float
-        Temperature tau, rounded down.
+        Inverse temperature tau, rounded down.
     """
     return lowered(unit_temperature * unit_temperature * strength)
 
@@ -111,13 +111,13 @@ def tempered_objective_temperature(unit_temperature: float, strength: float) -> 
 def minami_temperature(
     epsilon: float, delta: float, *, strength: float, adjacency: Adjacency | str, lipschitz: float = 1.0
 ) -> float:
-    """Return the temperature of Minami et al. for (epsilon, delta)-DP under replace-one, rounded down.
+    """Return the inverse temperature of Minami et al. for (epsilon, delta)-DP under replace-one, rounded down.
 
     Theorem T51 [Minami, Arai, Sato & Nakagawa 2016].
         For epsilon <= 1: tau = (eps/2L) sqrt(m/(1 + 2 ln(1/delta))).
 
-    The temperature is smaller than that of T50: for epsilon = 1, delta = 1e-5 and m = L = 1 a sample is (0.7415,
-    1e-5)-DP. Erratum E22: the source asks for Lipschitz losses only; they must be convex as well.
+    This tau is smaller than the tau of T50: for epsilon = 1, delta = 1e-5 and m = L = 1 a sample is (0.7415, 1e-5)-DP.
+    Erratum E22: the source requires only Lipschitz losses; they must be convex as well.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def minami_temperature(
     Returns
     -------
     float
-        Temperature tau, rounded down.
+        Inverse temperature tau, rounded down.
 
     Raises
     ------
@@ -160,14 +160,14 @@ def bounded_posterior_temperature(
     epsilon
         Target epsilon.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     nonnegative
         Whether 0 <= -log p <= B.
 
     Returns
     -------
     float
-        Temperature tau, rounded down.
+        Inverse temperature tau, rounded down.
 
     Raises
     ------
@@ -182,7 +182,8 @@ def sampler_delta(epsilon: float, delta: float, *, zeta: float) -> float:
     """Return the delta of a sampler within total variation zeta of an (epsilon, delta)-DP target, rounded up.
 
     Theorem T52.
-        If the distance is at most zeta for every data set, the delta is delta + (1 + e^epsilon) zeta, at most 1.
+        If the distance is at most zeta for every data set, the delta of the sampler is delta + (1 + e^epsilon) zeta,
+        capped at 1.
 
     Parameters
     ----------
@@ -220,8 +221,8 @@ def inexact_mu(mu: float, k: float) -> float:
     """Return the mu of a sampler whose density is within factors e^-k and e^k of a mu-GDP target, rounded up.
 
     Theorem T52a.
-        For k <= 0.01 and every data set, the sampler is (mu + 2.6 k)-GDP. The densities are the normalised ones: if an
-        acceptance probability is known within e^-j and e^j, k = 2j.
+        For k <= 0.01 and every data set, the sampler is (mu + 2.6 k)-GDP. The densities are normalized: if an
+        acceptance probability is known within factors e^-j and e^j, k = 2j.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ def moments_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
         by at most sqrt(2) w R^2 if it is added or removed, and by at most 3/sqrt(2) w R^2 if it is replaced.
     Proof: for add/remove, ||w x x'||_F^2 + R^2 ||w y x||^2 <= 2 w^2 R^4, since y^2 <= 1. For replace-one, the vector is
     part of z z' with the extended row z = sqrt(w) (x, R y / sqrt(2)), whose last column counts twice in a Frobenius
-    norm. Then ||z||^2 <= w (R^2 + R^2/2), and the squared distance of z z' and t t' is
+    norm. Then ||z||^2 <= w (R^2 + R^2/2), and the squared distance between z z' and t t' is
     ||z||^4 + ||t||^4 - 2 (z't)^2 <= 2 (3/2)^2 w^2 R^4.
 
     Parameters
@@ -50,7 +50,7 @@ def moments_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     spec
         Public constants of the problem; labels are scaled to [-1, 1].
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Returns
     -------
@@ -61,7 +61,8 @@ def moments_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     -----
     *Guarantees.* Both bounds are attained, the second by rows of length R at an angle of 60 degrees with labels 1 and
     -1. Separate releases of M and v would need more noise on one of them under replace-one, and the same under
-    add/remove. The released vector is (M_ii, W M_ij for i < j, R v) with W = 181/128 < sqrt(2), so it moves no further.
+    add/remove. The released vector is (M_ii, W M_ij for i < j, R v) with W = 181/128 < sqrt(2), so one record moves it
+    no further than (M, R v).
 
     ====================  =====================================
     edge case             result

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sensitivity of the last iterate of noiseless gradient descent: bolt-on SGD (T33) and full descent (T34).
 
-The L of these theorems is the Lipschitz constant of the data loss alone, since the regulariser cancels in the
-difference of two runs. The smoothness beta is the one of the whole objective. The strong convexity gamma is the one of
-a regulariser added in full by every update; strong convexity of the losses would be diluted in a smaller last batch. No
-projection is needed. Results are rounded up.
+The L of these theorems is the Lipschitz constant of the data loss alone, since the regularizer cancels in the
+difference of two runs. beta is the smoothness of the whole objective. gamma is the strong convexity of a regularizer
+that every update adds in full; strong convexity of the losses would be diluted in a smaller last batch. No projection
+is needed. Results are rounded up.
 """
 
 import math
@@ -28,7 +28,7 @@ class Passes:
     """Permutation SGD: ``passes`` passes over ``records`` records in batches of ``batch`` (T33).
 
     Each pass visits every record once, in an order independent of the data; the order may change from pass to pass. An
-    update adds the gradients of its batch, divides by ``batch`` and adds the regulariser's gradient in full. The last
+    update adds the gradients of its batch, divides by ``batch`` and adds the regularizer's gradient in full. The last
     iterate is released.
 
     Attributes
@@ -38,7 +38,7 @@ class Passes:
     passes
         Number k of passes.
     batch
-        Number b of records in an update.
+        Number b of records in one batch.
     same_divisor
         Whether the last, smaller batch of a pass is divided by b too. Otherwise b must divide m, because in a batch of
         r records divided by r, each record counts b/r times as much.
@@ -98,13 +98,13 @@ def constant_step_sensitivity(
     step_size
         Step size eta.
     smoothness
-        Smoothness beta of the objective with its regulariser.
+        Smoothness beta of the objective with its regularizer.
     adjacency
         Must be "replace_one".
     lipschitz
         Lipschitz constant L of the data loss.
     strong_convexity
-        Strong convexity gamma of the regulariser; 0 without one.
+        Strong convexity gamma of the regularizer; 0 without a regularizer.
 
     Returns
     -------
@@ -120,8 +120,8 @@ def constant_step_sensitivity(
 
     Notes
     -----
-    *Guarantees.* The bound holds for every fixed order of the records, so for a random one too. T33 states the second
-    bound for many passes, without the factor 1 - q^k. With this factor, linear losses attain the bound.
+    *Guarantees.* The bound holds for every fixed order of the records, so it also holds for a random order. T33 states
+    the second bound for many passes, without the factor 1 - q^k. With this factor, linear losses attain the bound.
 
     ===================  ====================================================
     edge case            result
@@ -155,7 +155,7 @@ def decreasing_step_sensitivity(
     run
         Records, passes and batch size.
     strong_convexity
-        Strong convexity gamma of the regulariser, positive.
+        Strong convexity gamma of the regularizer, positive.
     adjacency
         Must be "replace_one".
     lipschitz
@@ -206,13 +206,13 @@ def descent_sensitivity(
     step_size
         Step size eta.
     smoothness
-        Smoothness beta of the objective with its regulariser.
+        Smoothness beta of the objective with its regularizer.
     adjacency
         Must be "replace_one".
     lipschitz
         Lipschitz constant L of the data loss.
     strong_convexity
-        Strong convexity mu of the regulariser; 0 without one.
+        Strong convexity mu of the regularizer; 0 without a regularizer.
 
     Returns
     -------

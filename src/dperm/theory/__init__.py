@@ -20,14 +20,14 @@ output_sample_order, objective_sample_order                   records needed, or
 gaussian_output_sample_order                                  records needed, order only       T58, E18
 finite_class_empirical_gap, finite_class_excess_risk          exponential mechanism            T59, T61, E25
 finite_class_sample_size                                      records needed                   T59
-packing_sample_size                                           records needed by any pure one   T60, E20
-median_atom                                                   effect of a kink                 T42
-posterior_inflation                                           efficiency of a sample           T49
+packing_sample_size                                           records needed by any pure-DP    T60, E20 median_atom
+effect of a kink                 T42 posterior_inflation                                           efficiency of a
+sample           T49
 ============================================================  ===============================  =============
 
-No function here sees data, and no guarantee rests on this package: sensitivities, temperatures and noise scales are in
-`dperm.sensitivity`. Bounds and counts are rounded up; results of the class ``OrderOnly`` bound nothing.
-``regularization`` is Lambda in sum scale, 1/C (C0.2); risks are per record.
+No function here sees data, and no guarantee rests on this package: sensitivities, tempering powers and noise scales are
+in `dperm.sensitivity`. Bounds and counts are rounded up; results of the class ``OrderOnly`` bound nothing.
+``regularization`` is Lambda for the sum (not the mean) of the losses (C0.2), which equals 1/C; risks are per record.
 """
 
 from dperm.deprecation import deprecated_names

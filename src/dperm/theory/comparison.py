@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison of output, objective and gradient perturbation by their proved bounds, and the records each of them needs.
 
-The bounds are T57 and T48a for the population, T56a and T48 for the records themselves, all relative to a reference of
-norm R0. They hold for linear models with convex, smooth and (objective perturbation with delta > 0) monotone losses,
-such as logistic loss. A smaller bound is no proof of a better method: bounds are one-sided.
+The bounds are T57 and T48a for the population, T56a and T48 for the records themselves, all relative to reference
+coefficients of norm R0. They hold for linear models with convex, smooth and (objective perturbation with delta > 0)
+monotone losses, such as logistic loss. A smaller bound does not prove that a method is better, because the bounds are
+one-sided.
 """
 
 import math
@@ -51,15 +52,15 @@ class MethodBound:
     bound
         Bound on the expected excess risk per record, rounded up.
     noise
-        Standard deviation per coordinate of the noise, for gamma-norm noise too.
+        Standard deviation of the noise per coordinate, also for gamma-norm noise.
     noise_kind
-        Noise distribution, and the quantity it is added to.
+        Noise distribution, and the quantity to which the noise is added.
     regularization
-        Lambda in sum scale (C0.2); None for gradient perturbation.
+        Regularization strength Lambda for the sum (not the mean) of the losses (C0.2); None for gradient perturbation.
     steps
-        Number T of steps of gradient perturbation, often more than is practical; None for other methods.
+        Number T of gradient steps, often more than is practical; None for the other methods.
     says_nothing
-        Whether the bound is no better than the excess of theta = 0, which needs no data
+        Whether the bound is vacuous: no smaller than the excess risk of theta = 0, which needs no data
         (`LearningProblem.zero_excess`).
     tags
         Tags of the theorems.
@@ -93,7 +94,7 @@ class MethodComparison:
 
     @property
     def methods(self) -> tuple[Method, ...]:
-        """Methods for the goal; gradient perturbation has Gaussian noise, and no pure version of T48."""
+        """Methods that can meet the goal; gradient perturbation needs delta > 0, since T48 has no pure version."""
         return ("output", "objective", "gradient") if self.goal.delta > 0 else ("output", "objective")
 
     def bounds(self, n: int) -> list[MethodBound]:
@@ -119,7 +120,7 @@ class MethodComparison:
         return found
 
     def _goals(self, method: Method) -> tuple[Goal, ...]:
-        """Return the goal and the pure goal that implies it (T1): its gamma-norm noise may be the smaller one."""
+        """Return the goal and the pure goal that implies it (T1): its gamma-norm noise may be smaller."""
         return (
             (self.goal, replace(self.goal, delta=0.0)) if self.goal.delta > 0 and method != "gradient" else (self.goal,)
         )
@@ -184,9 +185,10 @@ class SmallestSample:
     n
         Smallest number of records.
     best
-        Bound at n records of the method that needs the fewest records.
+        The method that needs the fewest records, with its bound at n records.
     each
-        Name and number of every method that reaches the target with at most 2^53 records, fewest first.
+        Name of each method that reaches the target with at most 2^53 records, and the number of records it needs,
+        fewest first.
     """
 
     n: int
@@ -257,7 +259,7 @@ def best_method(
     epsilon
         Epsilon of the guarantee.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     delta
         Delta of the guarantee; 0 for pure DP.
     risk
@@ -287,14 +289,14 @@ def smallest_sample(
     problem
         Constants of the problem.
     excess
-        Target of the expected excess risk per record.
+        Target for the expected excess risk per record.
     epsilon, delta, adjacency, risk
         See `compare_methods`.
 
     Returns
     -------
     SmallestSample
-        Number of records, with the method and its bound.
+        The number of records, the best method, and the bound of this method.
 
     Raises
     ------

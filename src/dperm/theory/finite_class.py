@@ -25,12 +25,13 @@ class FiniteClassRisk:
     Attributes
     ----------
     bound
-        The bound, at most 1, rounded up.
+        The bound, capped at 1, rounded up.
     deviation
         Distance between empirical and true risks: sqrt(ln(4H/beta)/(2n)) for any hypothesis, ln(2H/beta)/n in the
         realizable case.
     selection
-        Empirical risk of the selected hypothesis above the smallest one: ln(2H/beta)/(n r), where r is the rate.
+        Excess of the empirical risk of the selected hypothesis over the smallest empirical risk: ln(2H/beta)/(n r),
+        where r is the rate.
     """
 
     bound: float
@@ -41,10 +42,11 @@ class FiniteClassRisk:
 def finite_class_empirical_gap(
     hypotheses: int, n: int, *, epsilon: float, beta: float, adjacency: Adjacency | str
 ) -> float:
-    """Return a bound on the empirical risk of the selected hypothesis above the smallest one (T59).
+    """Return a bound on the excess empirical risk of the selected hypothesis (T59).
 
-    By T8 the bound is 2 ln(H/beta)/(n eps) under replace-one, and half as much under add/remove. For a threshold on a
-    grid, with H = G rules and errors as losses, T61 gives the same bound, 2 (ln G + ln(1/beta))/(n eps).
+    The excess is relative to the smallest empirical risk in the class. By T8 the bound is 2 ln(H/beta)/(n eps) under
+    replace-one, and half as much under add/remove. For a threshold on a grid, with H = G rules and errors as losses,
+    T61 gives the same bound, 2 (ln G + ln(1/beta))/(n eps).
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ def finite_class_empirical_gap(
     beta
         Probability that the bound fails.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Returns
     -------
@@ -76,15 +78,15 @@ def finite_class_empirical_gap(
 def finite_class_excess_risk(
     hypotheses: int, n: int, *, epsilon: float, beta: float, adjacency: Adjacency | str, realizable: bool = False
 ) -> FiniteClassRisk:
-    """Return a bound on the risk of the selected hypothesis above the best of the class.
+    """Return a bound on the excess risk of the selected hypothesis over the best hypothesis of the class.
 
     Theorem T59, replace-one (under add/remove the last term is halved).
         2 sqrt(ln(4H/beta)/(2n)) + 2 ln(2H/beta)/(n eps).
         Realizable, that is, some hypothesis has risk 0: D + G + sqrt(D (D + 2G)) <= 2 (D + G), with D = ln(2H/beta)/n
         and G = 2 ln(2H/beta)/(n eps).
 
-    For the realizable case, T59 states only the order; the theory page derives the constants. Erratum E25: the source's
-    table omits constants, and the factor 2.
+    For the realizable case, T59 states only the order of magnitude; the theory page derives the constants. Erratum E25:
+    the source's table omits the constants and the factor 2.
 
     Parameters
     ----------
@@ -136,13 +138,13 @@ def finite_class_sample_size(
     hypotheses
         Number H of hypotheses.
     excess
-        Target of the excess risk per record.
+        Target for the excess risk per record.
     epsilon
         Epsilon of the guarantee.
     beta
         Probability that the bound fails.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     realizable
         Whether some hypothesis is known to have risk 0.
 
@@ -180,24 +182,24 @@ def _log_ratio(hypotheses: int, beta: float) -> float:
 
 
 def packing_sample_size(sets: int, epsilon: float, *, adjacency: Adjacency | str, success: float = 0.9) -> float:
-    """Return the number of records below which no epsilon-DP algorithm succeeds on K data sets with disjoint answers.
+    """Return a lower bound on the number of records for any epsilon-DP algorithm, given K disjoint answers.
 
     Theorem T60.
         D_1, ..., D_K have n records each and disjoint sets of correct answers. An algorithm that is correct on each
-        with probability s has n >= ln(s (K - 1)/(1 - s))/eps under replace-one, where any two of the data sets are at
+        with probability s needs n >= ln(s (K - 1)/(1 - s))/eps under replace-one, where any two of the data sets are at
         most n replacements apart: 1 - s >= P(A(D_1) wrong) >= (K - 1) e^(-n eps) s. Under add/remove the data sets are
         up to 2n steps apart, and the bound is halved.
 
-    Erratum E20: the source has K instead of K - 1, and A(D_i) instead of A(D_1).
+    Erratum E20: the source prints K instead of K - 1, and A(D_i) instead of A(D_1).
 
     Parameters
     ----------
     sets
         Number K of data sets, at least 2.
     epsilon
-        Epsilon of the pure guarantee. T60 does not cover (epsilon, delta).
+        Epsilon of the pure guarantee. T60 does not cover (epsilon, delta)-DP with delta > 0.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     success
         Probability s of a correct answer.
 

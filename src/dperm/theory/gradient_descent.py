@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Excess risk of DP gradient descent: last iterate (T47), empirical risk (T48) and population risk (T48a).
 
-``gradient_empirical_risk`` and ``gradient_excess_risk`` project on the ball of radius R0 around 0. The reference
-theta_0 is any point of the ball, whose diameter is 2 R0. delta must be positive: the noise is Gaussian, and T48 has no
+``gradient_empirical_risk`` and ``gradient_excess_risk`` project onto the ball of radius R0 around 0. The reference
+theta_0 is any point in the ball, whose diameter is 2 R0. delta must be positive: the noise is Gaussian, and T48 has no
 pure version. The losses need not be smooth; ``smoothness`` is not used.
 """
 
@@ -27,13 +27,14 @@ from dperm.theory.results import (
 
 
 def last_iterate_bound(steps: int, *, diameter: float, gradient_norm: float, step_scale: float | None = None) -> float:
-    """Return a bound on the expected excess of the last iterate of projected SGD, rounded up.
+    """Return a bound on the expected excess risk of the last iterate of projected SGD, rounded up.
 
     Theorem T47 [Shamir & Zhang 2013, Thm 2].
         F convex on a set of diameter D, unbiased gradients with E ||g||^2 <= G^2, steps eta_t = c/sqrt(t), t >= 1:
             E F(w_T) - min F <= (D^2/c + c G^2) (2 + ln T)/sqrt(T).
 
-    Erratum E14: Razaviyayn numbers the steps from t = 0, where c/sqrt(t) is infinite, and writes log t for log T.
+    Erratum E14: Razaviyayn's lecture (see docs/errata.md) numbers the steps from t = 0, where c/sqrt(t) is infinite,
+    and writes log t for log T.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def dpgd_excess_risk(
     diameter: float = 1.0,
     steps: int | None = None,
 ) -> DescentRisk:
-    """Return the expected excess empirical risk of DP gradient descent after ``steps`` or the best number of steps.
+    """Return a bound on the expected excess empirical risk of DP gradient descent.
 
     Theorem T48 (replace_one).
         F = (1/n) sum l_i, l_i convex and L-Lipschitz on a convex set of diameter D; T steps with noise of standard
@@ -95,13 +96,13 @@ def dpgd_excess_risk(
     delta
         Delta of the guarantee, positive.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     lipschitz
         Lipschitz constant L of one record's loss.
     diameter
         Diameter D of the set of coefficients.
     steps
-        Number T of steps; None for the number with the smallest bound.
+        Number T of steps; None uses the number with the smallest bound.
 
     Returns
     -------
@@ -134,10 +135,10 @@ def _decay(steps: int) -> float:
 
 
 def _best_steps(noise: float) -> int:
-    """Return the whole T that minimises (2 + ln T) sqrt(1/T + noise).
+    """Return the whole T that minimizes (2 + ln T) sqrt(1/T + noise).
 
-    With u = ln T the derivative vanishes where u e^-u = 2 noise; the larger root is the minimum, u = -W_{-1}(-2 noise).
-    Without a root the expression increases from T = 1 on.
+    With u = ln T the derivative is zero where u e^-u = 2 noise; the larger root is the minimum, u = -W_{-1}(-2 noise).
+    Without a root the expression increases for all T >= 1.
     """
     if 2 * noise * math.e >= 1:
         return 1
@@ -155,7 +156,7 @@ def gradient_empirical_risk(
     adjacency: Adjacency | str,
     steps: int | None = None,
 ) -> DescentRisk:
-    """Return the expected excess empirical risk of DP gradient descent, by T48 with D = 2 R0.
+    """Return a bound on the expected excess empirical risk of DP gradient descent, by T48 with D = 2 R0.
 
     Parameters
     ----------
@@ -168,9 +169,9 @@ def gradient_empirical_risk(
     delta
         Delta of the guarantee, positive.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     steps
-        Number T of steps; None for the number with the smallest bound.
+        Number T of steps; None uses the number with the smallest bound.
 
     Returns
     -------
@@ -200,11 +201,11 @@ def gradient_excess_risk(
     adjacency: Adjacency | str,
     steps: int | None = None,
 ) -> DescentRisk:
-    """Return the expected excess population risk of DP gradient descent on n independent records, for a linear model.
+    """Return a bound on the expected excess population risk of DP gradient descent, for a linear model.
 
     Theorem T48a.
-        Losses f(x'theta, y), convex and Lipschitz in the score with constant L/R, ||x|| <= R; projection on the ball of
-        radius R0 around 0. The bound is that of T48 with D = 2 R0, plus 2 L R0/sqrt(n); never more than 2 L R0.
+        Losses f(x'theta, y), convex and Lipschitz in the score with constant L/R, ||x|| <= R; projection onto the ball
+        of radius R0 around 0. The bound is that of T48 with D = 2 R0, plus 2 L R0/sqrt(n); it is capped at 2 L R0.
 
     Parameters
     ----------
@@ -217,9 +218,9 @@ def gradient_excess_risk(
     delta
         Delta of the guarantee, positive.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     steps
-        Number T of steps; None for the number with the smallest bound.
+        Number T of steps; None uses the number with the smallest bound.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Objective perturbation of the median, which keeps an atom on every record (T42): the reason for smooth losses."""
+"""Objective perturbation of the median, which has an atom at every record (T42): the reason for smooth losses."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class MedianAtom:
         Probability that the release is exactly the record. For a neighbour without such a record the probability is 0,
         so delta is at least ``probability`` at every epsilon.
     unbounded
-        Probability that the perturbed objective has no minimum; 0 with any regularisation.
+        Probability that the perturbed objective has no minimum; 0 for any positive regularization.
     """
 
     probability: float
@@ -31,9 +31,9 @@ class MedianAtom:
 
 
 def median_atom(points: Sequence[float], place: float, *, sigma: float, regularization: float = 0.0) -> MedianAtom:
-    """Return the probability that the minimiser of a perturbed median is exactly ``place``.
+    """Return the probability that the minimizer of a perturbed median is exactly ``place``.
 
-    The objective is sum_i abs(w - x_i) + (Lambda/2) w^2 + b w, b ~ N(0, sigma^2). T42: the minimiser is ``place`` if
+    The objective is sum_i abs(w - x_i) + (Lambda/2) w^2 + b w, b ~ N(0, sigma^2). T42: the minimizer is ``place`` if
     and only if -b is a subgradient there. The subgradients form an interval of width 2 for each record at the kink, and
     Lambda moves the interval without making it narrower.
 
@@ -42,21 +42,21 @@ def median_atom(points: Sequence[float], place: float, *, sigma: float, regulari
     points
         Records x_i. They are public here, since the function is for teaching.
     place
-        Location of the atom.
+        Point at which the probability mass is computed.
     sigma
         Standard deviation of the noise.
     regularization
-        Lambda; 0 for none.
+        Regularization strength Lambda; 0 for none.
 
     Returns
     -------
     MedianAtom
-        Probability of the atom, and probability of an unbounded objective.
+        Probability of the atom, and probability that the objective is unbounded.
 
     Raises
     ------
     ParameterError
-        If there are no records, or a number is out of range.
+        If ``points`` is empty, or a number is out of range.
     """
     ordered = sorted(checks.real("points", point) for point in points)
     if not ordered:

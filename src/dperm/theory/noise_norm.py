@@ -71,7 +71,7 @@ def objective_noise_square(problem: LearningProblem, goal: Goal, epsilon: float)
 
 
 def epsilon_left(problem: LearningProblem, regularization: float, goal: Goal, *, unclipped_logistic: bool) -> float:
-    """Return the epsilon left by the determinant, eps - log(1 + c/Lambda) (T36a), rounded down; 0 for nothing.
+    """Return the epsilon left by the determinant, eps - log(1 + c/Lambda) (T36a), rounded down; 0 if none is left.
 
     Unclipped logistic loss with pure noise pays nothing once Lambda >= k R^2/eps, k = 1 or 2 (T36b).
     """
@@ -124,10 +124,10 @@ def _fits(m: float, epsilon: float, delta: float) -> bool:
 
 
 def output_noise_cost(noise_norm: float, *, n: int, regularization: float, smoothness: float) -> float:
-    """Return a bound on the excess objective of a perturbed minimiser, F(theta + eta) - F(theta), rounded up.
+    """Return a bound on the excess objective of a perturbed minimizer, F(theta + eta) - F(theta), rounded up.
 
-    Theorem T56 (mean scale, lambda = Lambda/n).
-        F = (1/n) sum l_i + (lambda/2) ||theta||^2 with c-smooth losses, theta its minimiser, eta any vector:
+    Theorem T56 (mean of the losses, lambda = Lambda/n).
+        F = (1/n) sum l_i + (lambda/2) ||theta||^2 with c-smooth losses, theta its minimizer, eta any vector:
             F(theta + eta) - F(theta) <= ((c + lambda)/2) ||eta||^2.
 
     Parameters
@@ -137,7 +137,7 @@ def output_noise_cost(noise_norm: float, *, n: int, regularization: float, smoot
     n
         Number of records.
     regularization
-        Lambda, in sum scale.
+        Regularization strength Lambda for the sum (not the mean) of the losses.
     smoothness
         Smoothness constant of one record's loss.
 
@@ -157,14 +157,14 @@ def output_noise_cost(noise_norm: float, *, n: int, regularization: float, smoot
 
 
 def objective_noise_cost(noise_norm: float, *, n: int, regularization: float) -> float:
-    """Return a bound on the loss of the minimiser of a perturbed objective, F(theta_b) - F(theta), rounded up.
+    """Return a bound on the excess F(theta_b) - F(theta) of the minimizer of a perturbed objective, rounded up.
 
-    Theorem T56 (mean scale, lambda = Lambda/n).
-        theta_b minimises F(theta) + b'theta/n, F lambda-strongly convex:
+    Theorem T56 (mean of the losses, lambda = Lambda/n).
+        theta_b minimizes F(theta) + b'theta/n, F lambda-strongly convex:
             F(theta_b) - F(theta) <= ||b||^2/(2 lambda n^2) = ||b||^2/(2 Lambda n).
 
     Linear losses attain the bound. Erratum E32: with ||b|| <= (2/eps') d log(d/p) this is 2 d^2 log^2(d/p)/(lambda n^2
-    eps'^2); the printed lemma has 8 instead of 2, and eps instead of the smaller eps' of T36a.
+    eps'^2); the printed lemma has 8 instead of 2, and eps instead of the smaller eps' (T36a).
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def objective_noise_cost(noise_norm: float, *, n: int, regularization: float) ->
     n
         Number of records.
     regularization
-        Lambda, in sum scale.
+        Regularization strength Lambda for the sum (not the mean) of the losses.
 
     Returns
     -------
@@ -190,12 +190,12 @@ def objective_noise_cost(noise_norm: float, *, n: int, regularization: float) ->
 
 
 def gaussian_norm_bound(dim: int, sigma: float, *, failure: float) -> float:
-    """Return a length exceeded by N(0, sigma^2 I_d) with probability at most ``failure``, rounded up.
+    """Return a bound on the norm of N(0, sigma^2 I_d) that fails with probability at most ``failure``, rounded up.
 
     Statement T58: sigma (sqrt(d) + sqrt(2 ln(1/p))), because the norm is 1-Lipschitz with mean at most sigma sqrt(d).
 
-    Errata E18, E23: Bellet states d log(d/p), which applies to gamma-norm noise. Where the square of the bound is
-    needed, Wang states sigma sqrt(d) sqrt(2 log(1/p)).
+    Errata E18, E23 (sources in docs/errata.md): Bellet states d log(d/p), which applies to gamma-norm noise. Where the
+    square of the bound is needed, Wang states sigma sqrt(d) sqrt(2 log(1/p)).
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rates known up to a constant, labelled as orders (T48, T58).
+"""Orders of magnitude: rates that are known up to a constant (T48, T58).
 
-Constants are set to 1 and logarithms are dropped. For bounds use the functions for T48 and T57.
+Constants are set to 1 and logarithms are dropped. For bounds, use the functions for T48 and T57. The lectures are
+identified in docs/errata.md.
 """
 
 import math
@@ -15,9 +16,11 @@ from dperm.theory.results import OrderOnly, constant, positive_epsilon
 def gradient_risk_order(
     n: int, dim: int, *, epsilon: float, lipschitz: float = 1.0, diameter: float = 1.0
 ) -> OrderOnly:
-    """Return the order of the excess empirical risk of DP gradient descent: L D sqrt(d)/(eps n), at most L D.
+    """Return the order of magnitude of the excess empirical risk of DP gradient descent, without constants.
 
-    T48; no (eps, delta)-DP algorithm does better up to logarithms [Bassily, Smith & Thakurta 2014].
+    The order is L D sqrt(d)/(eps n), capped at L D.
+
+    T48; up to logarithms, no (eps, delta)-DP algorithm does better [Bassily, Smith & Thakurta 2014].
 
     Parameters
     ----------
@@ -55,9 +58,9 @@ def output_risk_order(
     diameter: float = 1.0,
     smoothness: float = math.inf,
 ) -> OrderOnly:
-    """Return the order of the excess empirical risk of output perturbation, at most L D.
+    """Return the order of magnitude of the excess empirical risk of output perturbation, capped at L D.
 
-    T48: L D (sqrt(d)/(eps n))^(1/2) for losses that are Lipschitz only. With beta-smooth losses the noise costs beta
+    T48: L D (sqrt(d)/(eps n))^(1/2) for losses that are only Lipschitz. With beta-smooth losses the noise costs beta
     ||eta||^2/2 instead of L ||eta||, and the best Lambda gives D^(4/3) beta^(1/3) L^(2/3) (...)^(2/3), which is L D
     (...)^(2/3) for beta = L/D.
 
@@ -101,11 +104,11 @@ def output_risk_order(
 def objective_risk_order(
     n: int, dim: int, *, epsilon: float, smoothness: float, lipschitz: float = 1.0, diameter: float = 1.0
 ) -> OrderOnly:
-    """Return the order of the excess empirical risk of objective perturbation, at most L D.
+    """Return the order of magnitude of the excess empirical risk of objective perturbation, capped at L D.
 
-    T48: max(L D sqrt(d), beta D^2)/(eps n). Erratum E30: Razaviyayn gives the first part for strongly convex
-    objectives, without smoothness. The loss must be smooth, and Lambda at least of the order beta/eps, hence the second
-    part.
+    T48: max(L D sqrt(d), beta D^2)/(eps n). Erratum E30: Razaviyayn's lecture gives the first part for strongly convex
+    objectives, without smoothness. The loss must be smooth, and Lambda must be at least of the order of beta/eps; this
+    gives the second part.
 
     Parameters
     ----------
@@ -150,15 +153,17 @@ def objective_risk_order(
 
 
 def objective_sample_order(excess: float, dim: int, *, epsilon: float, reference_norm: float = 1.0) -> OrderOnly:
-    """Return the order of the number of records for objective perturbation, max(R0^2/g^2, R0 d/(eps g)).
+    """Return the order of magnitude, without constants, of the number of records that objective perturbation needs.
 
-    T58: Monteleoni's Theorem 4 for logistic loss, L = 1, excess population risk g, R0 = ||w_0||; its constant C is
-    unpublished. ``objective_sample_size_closed_form`` gives constants.
+    The order is max(R0^2/g^2, R0 d/(eps g)).
+
+    T58: Monteleoni's Theorem 4 for logistic loss, L = 1, excess population risk g, R0 = ||w_0||; its constant C is not
+    specified. ``objective_sample_size_closed_form`` gives a bound with explicit constants.
 
     Parameters
     ----------
     excess
-        Target excess risk g.
+        Target excess risk g, per record.
     dim
         Number d of coefficients.
     epsilon
@@ -181,15 +186,15 @@ def objective_sample_order(excess: float, dim: int, *, epsilon: float, reference
 
 
 def output_sample_order(excess: float, dim: int, *, epsilon: float, reference_norm: float = 1.0) -> OrderOnly:
-    """Return the order of the number of records for output perturbation (T58).
+    """Return the order of magnitude, without constants, of the number of records that output perturbation needs (T58).
 
-    The order is max(R0^2/g^2, R0 d/(eps g), R0^2 d/(eps g^(3/2))), by Theorem 5 of Monteleoni, in the setting of
-    ``objective_sample_order``. ``output_sample_size`` gives constants.
+    The order is max(R0^2/g^2, R0 d/(eps g), R0^2 d/(eps g^(3/2))), by Monteleoni's Theorem 5, in the setting of
+    ``objective_sample_order``. ``output_sample_size`` gives a bound with explicit constants.
 
     Parameters
     ----------
     excess
-        Target excess risk g.
+        Target excess risk g, per record.
     dim
         Number d of coefficients.
     epsilon
@@ -214,18 +219,20 @@ def output_sample_order(excess: float, dim: int, *, epsilon: float, reference_no
 def gaussian_output_sample_order(
     excess: float, dim: int, *, epsilon: float, delta: float, failure: float, reference_norm: float = 1.0
 ) -> OrderOnly:
-    """Return the order of the number of records for output perturbation with Gaussian noise, with probability 1 - 2p.
+    """Return the order of magnitude of the number of records that Gaussian output perturbation needs.
+
+    With this number, up to constants, the method reaches the target with probability 1 - 2p.
 
     T58: Bellet's theorem, max(R0^2 log(1/p)/g^2, q R0/(eps g), q R0^2/(eps g^(3/2))) with q = (sqrt(d) + sqrt(2
     log(1/p))) sqrt(log(1/delta)), for a loss whose f' and f'' are at most 1 in size.
 
-    Erratum E18: Bellet prints d log(d/p) instead of sqrt(d) + sqrt(2 log(1/p)). This factor applies to gamma-norm
-    noise, whereas the algorithm adds Gaussian noise.
+    Erratum E18: Bellet prints d log(d/p) instead of sqrt(d) + sqrt(2 log(1/p)). The printed factor applies to
+    gamma-norm noise, whereas the algorithm adds Gaussian noise.
 
     Parameters
     ----------
     excess
-        Target excess risk g.
+        Target excess risk g, per record.
     dim
         Number d of coefficients.
     epsilon

@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Expected excess risk of output and objective perturbation, with explicit constants (T57, T56a).
+"""Bounds on the expected excess risk of output and objective perturbation, with explicit constants (T57, T56a).
 
 **Population** (T57): the records are drawn independently from one distribution with risk R(theta) = E l(theta; z). The
-reference theta_0 is any fixed point with ||theta_0|| = R0, such as a minimiser of R. The expectation is over records
+reference theta_0 is any fixed point with ||theta_0|| = R0, such as a minimizer of R. The expectation is over records
 and noise.
 
-**Empirical** (T56a): the risk is the mean loss of the n records without the regulariser. The reference may depend on
-the records, but not on the noise: a minimiser of the mean loss is one. The expectation is over the noise, and the
-bounds hold for every data set.
+**Empirical** (T56a): the risk is the mean loss of the n records without the regularizer. The reference may depend on
+the records, but not on the noise; a minimizer of the mean loss is such a reference. The expectation is over the noise,
+and the bounds hold for every data set.
 
-Both methods solve the regularised problem exactly. Bounds are per record (mean scale); Lambda = n lambda is in sum
-scale. A bound above L R0 says nothing: theta = 0 has it.
+Both methods solve the regularized problem exactly. Bounds are per record; Lambda = n lambda applies to the sum of the
+losses. A bound above L R0 is vacuous, because theta = 0 already achieves L R0.
 """
 
 import math
@@ -47,8 +47,8 @@ class TermFactors:
     stability
         Factor of L^2/(lambda n).
     noise
-        Factor of E ||b||^2/(lambda n^2), objective perturbation. Noise on the output costs (c/2) E ||eta||^2 in every
-        bound.
+        Factor of E ||b||^2/(lambda n^2) for objective perturbation. For output perturbation the noise term is (c/2) E
+        ||eta||^2 in every bound.
     """
 
     bias: float
@@ -62,7 +62,7 @@ EMPIRICAL = TermFactors(bias=0.25, stability=0.0, noise=0.25)
 
 @dataclass(frozen=True)
 class RegularizedRisk:
-    """Bound on the excess risk of a perturbed minimiser, as a function of Lambda (sum scale)."""
+    """Bound on the excess risk of a perturbed minimizer, as a function of Lambda (for the sum of losses)."""
 
     problem: LearningProblem
     n: int
@@ -77,16 +77,16 @@ class RegularizedRisk:
         check_unclipped_logistic(self.goal, self.unclipped_logistic)
 
     def output(self, regularization: float | None) -> ExcessRisk:
-        """Return the bound for output perturbation, at the best Lambda for None."""
+        """Return the bound for output perturbation; None uses the best Lambda."""
         if regularization is not None:
             return self._output(constant("regularization", regularization))
-        # the minimiser of bias + stability, and that of bias + noise: the sum of all three has its own above both
+        # the minimizer of bias + stability, and that of bias + noise: the sum of all three has its own above both
         still = math.sqrt(self._fall / self._rise)
         loud = math.cbrt(2 * self._output(1.0).noise / self._rise)
         return self._output(self._best(self._output, max(still, loud), reference=max(still, loud)))
 
     def objective(self, regularization: float | None) -> ExcessRisk:
-        """Return the bound for objective perturbation, at the best Lambda for None.
+        """Return the bound for objective perturbation; None uses the best Lambda.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class RegularizedRisk:
         return ExcessRisk(raised(bias + stability + noise, 4), regularization, bias, stability, noise)
 
     def _best(self, risk: Callable[[float], ExcessRisk], low: float, *, reference: float) -> float:
-        """Return the best Lambda between ``low`` and bound(reference)/rise; beyond, the bias alone is larger."""
+        """Return the best Lambda between ``low`` and bound(reference)/rise; above, the bias alone is larger."""
         return minimizer(lambda point: risk(point).bound, low, risk(reference).bound / self._rise)
 
     def _where_it_jumps(self) -> list[ExcessRisk]:
@@ -155,7 +155,7 @@ def output_empirical_risk(
     delta: float = 0.0,
     regularization: float | None = None,
 ) -> ExcessRisk:
-    """Return the expected excess empirical risk of output perturbation on n records.
+    """Return a bound on the expected excess empirical risk of output perturbation on n records.
 
     Theorem T56a (lambda = Lambda/n).
         E R_n(theta_priv) - R_n(theta_0) <= (lambda/4) R0^2 + (c/2) E ||eta||^2,
@@ -170,11 +170,12 @@ def output_empirical_risk(
     epsilon
         Epsilon of the guarantee.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     delta
         Delta of the guarantee; 0 for pure DP.
     regularization
-        Lambda, in sum scale; None for the value with the smallest bound.
+        Regularization strength Lambda for the sum (not the mean) of the losses; None uses the value with the smallest
+        bound.
 
     Returns
     -------
@@ -200,7 +201,7 @@ def objective_empirical_risk(
     regularization: float | None = None,
     unclipped_logistic: bool = False,
 ) -> ExcessRisk:
-    """Return the expected excess empirical risk of objective perturbation on n records, for a linear model.
+    """Return a bound on the expected excess empirical risk of objective perturbation, for a linear model.
 
     Theorem T56a (lambda = Lambda/n).
         E R_n(theta_priv) - R_n(theta_0) <= (lambda/4) R0^2 + E ||b||^2/(4 lambda n^2), E ||b||^2 as in
@@ -215,11 +216,12 @@ def objective_empirical_risk(
     epsilon
         Epsilon of the guarantee.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     delta
         Delta of the guarantee; 0 for pure DP.
     regularization
-        Lambda, in sum scale; None for the value with the smallest bound.
+        Regularization strength Lambda for the sum (not the mean) of the losses; None uses the value with the smallest
+        bound.
     unclipped_logistic
         Whether the loss is the unclipped logistic loss (T36b).
 
@@ -252,7 +254,7 @@ def output_excess_risk(
     delta: float = 0.0,
     regularization: float | None = None,
 ) -> ExcessRisk:
-    """Return the expected excess population risk of output perturbation on n records.
+    """Return a bound on the expected excess population risk of output perturbation on n records.
 
     Theorem T57 (lambda = Lambda/n).
         E R(theta_priv) - R(theta_0) <= (lambda/2) R0^2 + 2 L^2/(lambda n) + (c/2) E ||eta||^2,
@@ -268,7 +270,8 @@ def output_excess_risk(
     epsilon, delta, adjacency
         Guarantee; delta = 0 for pure DP.
     regularization
-        Lambda, in sum scale; None for the value with the smallest bound.
+        Regularization strength Lambda for the sum (not the mean) of the losses; None uses the value with the smallest
+        bound.
 
     Returns
     -------
@@ -294,7 +297,7 @@ def objective_excess_risk(
     regularization: float | None = None,
     unclipped_logistic: bool = False,
 ) -> ExcessRisk:
-    """Return the expected excess population risk of objective perturbation on n records, for a linear model.
+    """Return a bound on the expected excess population risk of objective perturbation, for a linear model.
 
     Theorem T57 (lambda = Lambda/n).
         E R(theta_priv) - R(theta_0) <= (lambda/2) R0^2 + 2 L^2/(lambda n) + E ||b||^2/(2 lambda n^2),
@@ -302,14 +305,14 @@ def objective_excess_risk(
         d sigma^2 for delta > 0 and a monotone loss, sigma from T40 (add_remove) or T41(b) (replace_one) at eps',
         eps' = eps - log(1 + c/Lambda).
 
-    The noise depends on Lambda through eps', and the search for the best Lambda includes this.
+    The noise depends on Lambda through eps', which the search for the best Lambda takes into account.
 
     Parameters
     ----------
     problem, n, epsilon, delta, adjacency, regularization
         See ``output_excess_risk``.
     unclipped_logistic
-        Whether the loss is the unclipped logistic one; with delta = 0, eps' = eps where T36b allows.
+        Whether the loss is the unclipped logistic loss. With delta = 0, eps' = eps where T36b applies.
 
     Returns
     -------

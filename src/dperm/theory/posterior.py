@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Efficiency of one posterior sample (T49); temperatures and guarantees are in `dperm.sensitivity`."""
+"""Efficiency of one posterior sample (T49); tempering powers and guarantees are in `dperm.sensitivity`."""
 
 from fractions import Fraction
 
@@ -9,20 +9,20 @@ from dperm.theory.results import constant
 
 
 def posterior_inflation(temperature: float) -> float:
-    """Return the asymptotic variance of one tempered sample relative to that of the best estimate: 1 + 1/tau (T49).
+    """Return the asymptotic variance of one tempered sample, relative to the best estimate: 1 + 1/tau (T49).
 
-    The mean of the tempered posterior has the variance of the best estimate. A sample around this mean adds 1/tau times
-    this variance.
+    The mean of the tempered posterior has the variance of the best estimate. Sampling around this mean adds 1/tau times
+    that variance.
 
     Parameters
     ----------
     temperature
-        Temperature tau of the posterior, positive.
+        Inverse temperature tau > 0, the power of the likelihood.
 
     Returns
     -------
     float
-        Relative variance, rounded up.
+        Ratio of the two variances, at least 1, rounded up.
 
     Raises
     ------

@@ -12,15 +12,15 @@ from dperm.privacy import Adjacency
 from dperm.privacy.rounding import raised
 
 SMALLEST, LARGEST = 1e-30, 1e30
-"""Range of the constants of a problem; within it, no formula here overflows or underflows."""
+"""Range of the constants of a problem. Within this range, no formula of this package overflows or underflows."""
 EPSILONS = (1e-10, 1e10)
 Risk = Literal["population", "empirical"]
-"""Risk for new records from the same distribution, or the mean loss of the records at hand."""
+"""Kind of risk: expected loss on new records from the same distribution, or mean loss on the given records."""
 
 
 @dataclass(frozen=True)
 class LearningProblem:
-    """Constants of T57: a convex loss per record, and a reference for comparison.
+    """Constants of T57: a convex loss per record, and reference coefficients for comparison.
 
     Attributes
     ----------
@@ -33,7 +33,8 @@ class LearningProblem:
     reference_norm
         Norm R0 of the reference theta_0. Bounds are relative to the risk of theta_0.
     logistic
-        Whether the loss is known to be logistic, on rows of norm at most L. The excess of theta = 0 is then smaller.
+        Whether the loss is known to be logistic, on rows of norm at most L. The excess risk of theta = 0 then has a
+        smaller bound.
     """
 
     dim: int
@@ -50,7 +51,7 @@ class LearningProblem:
 
     @property
     def zero_excess(self) -> float:
-        """Largest excess risk of theta = 0, which needs no data, rounded up.
+        """Largest excess risk of the model theta = 0, which needs no data; rounded up.
 
         A bound at or above this value is uninformative. In general the value is L R0. The logistic loss is ln 2 at
         margin 0 and at least ln(1 + e^(-L R0)) at the reference, so the value is ln 2 - ln(1 + e^(-L R0)) = ln(1 +
@@ -64,20 +65,21 @@ class LearningProblem:
 class ExcessRisk:
     """Bound on an expected excess risk per record, with its terms.
 
-    The risk is that of the population (T57), or the empirical risk (T56a).
+    The risk is the population risk (T57) or the empirical risk (T56a).
 
     Attributes
     ----------
     bound
         Sum of the terms, rounded up.
     regularization
-        Lambda, in sum scale (C0.2): n times the lambda of T57, 1/C.
+        Regularization strength Lambda for the sum (not the mean) of the losses (C0.2): n times the lambda of T57, which
+        equals 1/C.
     bias
-        Cost of the regulariser: (lambda/2) R0^2 (T57), (lambda/4) R0^2 (T56a).
+        Cost of the regularizer: (lambda/2) R0^2 (T57), (lambda/4) R0^2 (T56a).
     stability
         Cost of a finite sample, 2 L^2/(lambda n) (T57); 0 for the empirical risk.
     noise
-        Cost of privacy.
+        Cost of privacy: the term that contains the noise variance.
     """
 
     bound: float
@@ -94,7 +96,7 @@ class DescentRisk:
     Attributes
     ----------
     bound
-        The bound, rounded up, at most L D.
+        The bound, capped at L D, rounded up.
     steps
         Number T of steps.
     sigma
@@ -111,7 +113,7 @@ class DescentRisk:
 
 @dataclass(frozen=True)
 class OrderOnly:
-    """Value of an O(.) expression with its constant set to 1 and its logarithms dropped. The value is not a bound.
+    """Value of an O(.) expression with its constant set to 1 and its logarithms dropped. It is not a bound.
 
     Attributes
     ----------

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Number of records needed for an expected excess risk: by bisection, and in closed form.
 
-Population risk by T57 and T48a, empirical risk by T56a and T48. For each fixed lambda or T every term of these bounds
-falls with n, so the smallest bound does, and bisection finds n.
+Population risk by T57 and T48a, empirical risk by T56a and T48. For each fixed lambda or T, every term of these bounds
+falls with n. So does the smallest bound, and bisection finds n.
 """
 
 import math
@@ -61,11 +61,11 @@ def output_sample_size(
     problem
         Constants of the problem.
     excess
-        Target of the excess risk per record.
+        Target for the expected excess risk per record.
     epsilon
         Epsilon of the guarantee.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     delta
         Delta of the guarantee; 0 for pure DP.
     risk
@@ -105,11 +105,11 @@ def objective_sample_size(
     problem
         Constants of the problem.
     excess
-        Target of the excess risk per record.
+        Target for the expected excess risk per record.
     epsilon
         Epsilon of the guarantee.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     delta
         Delta of the guarantee; 0 for pure DP.
     unclipped_logistic
@@ -157,13 +157,13 @@ def gradient_sample_size(
     problem
         Constants of the problem.
     excess
-        Target of the excess risk per record.
+        Target for the expected excess risk per record.
     epsilon
         Epsilon of the guarantee.
     delta
         Delta of the guarantee, positive.
     adjacency
-        Neighbouring relation of the guarantee.
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     risk
         "population" or "empirical".
 
@@ -191,20 +191,20 @@ def objective_sample_size_closed_form(
     noise_epsilon: float | None = None,
     unclipped_logistic: bool = False,
 ) -> int:
-    """Return a sufficient number of records for objective perturbation with pure noise, by a formula, rounded up.
+    """Return a sufficient number of records for objective perturbation with pure DP, in closed form, rounded up.
 
     Theorem T57. At the best lambda the bound is R0 sqrt(4 L^2/n + E||b||^2/n^2), at most ``excess`` = g if
         n >= max(8 L^2 R0^2/g^2, R0 sqrt(2 d (d + 1)) k L/(eps' g)),  k = 2 under replace_one, 1 under add_remove.
-    This is Monteleoni's Theorem 4 (T58) with an explicit constant, in expectation. The Lambda = n lambda >= 2 L
-    sqrt(n)/R0 of this bound must leave eps' for the noise: n >= (R0 Lambda'/(2 L))^2 as well, Lambda' = c/(e^(eps -
-    eps') - 1).
+    This is Monteleoni's Theorem 4 (T58) with an explicit constant, in expectation. The bound uses Lambda = n lambda >=
+    2 L sqrt(n)/R0, which must leave eps' for the noise. This requires n >= (R0 Lambda'/(2 L))^2 as well, with Lambda' =
+    c/(e^(eps - eps') - 1).
 
     Parameters
     ----------
     problem, excess, epsilon, adjacency
         See ``objective_sample_size``.
     noise_epsilon
-        Part eps' of epsilon for the noise; None uses 0.85 eps.
+        Part eps' of epsilon that is spent on the noise; None uses 0.85 eps.
     unclipped_logistic
         Whether the loss is the unclipped logistic loss; then Lambda' = k R^2/eps and eps' = eps (T36b).
 
@@ -247,7 +247,7 @@ def _smallest(
 
 
 def _nonprivate(problem: LearningProblem, excess: float) -> Fraction:
-    """Return 4 L^2 R0^2/g^2, the records needed for a finite sample alone by T57 and T48a."""
+    """Return 4 L^2 R0^2/g^2, the number of records that T57 and T48a require without privacy."""
     return (2 * Fraction(problem.lipschitz) * Fraction(problem.reference_norm) / Fraction(excess)) ** 2
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Searches over the free parameters of a bound: regularisation and number of records."""
+"""Searches over the free parameters of a bound: regularization and number of records."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 class OutOfReach(ParameterError):
-    """Error for an excess out of reach of 2^53 records, the most counted exactly by a double."""
+    """Error for a target that 2^53 records do not reach, the largest count that a double holds exactly."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -29,7 +29,7 @@ class OutOfReach(ParameterError):
 def minimizer(function: Callable[[float], float], low: float, high: float) -> float:
     """Return a point of [low, high] where ``function`` is near its minimum: a log grid, then golden sections.
 
-    Every point gives a valid bound, so the minimum need only be near.
+    Every point gives a valid bound, so an approximate minimum suffices.
     """
     grid = [float(point) for point in np.geomspace(low, high, _POINTS)]
     values = [function(point) for point in grid]
@@ -55,7 +55,7 @@ def _golden_section(function: Callable[[float], float], left: float, right: floa
 
 
 def smallest_count(reached: Callable[[int], bool], start: int) -> int:
-    """Return the smallest count from ``start`` on for which ``reached`` holds, if it holds for every larger one.
+    """Return the smallest count >= ``start`` for which ``reached`` holds, if it holds for every larger count.
 
     Raises
     ------

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Adam without the bias of the noise (Tang et al. 2023, DP-AdamBC), as free post-processing (T3).
+"""Adam without the bias of the noise (Tang et al. 2023, DP-AdamBC), as post-processing (T3), at no privacy cost.
 
 A noisy gradient is g + N(0, Phi I), so the running mean of its squares estimates E g^2 + Phi. If the noise dominates,
-Adam divides all coordinates by about the same number, and reduces to momentum. Phi is public, and is subtracted.
+Adam divides all coordinates by about the same number, and reduces to momentum. Phi is public, so it can be subtracted.
 """
 
 import math
@@ -33,14 +33,14 @@ class AdamBC(Optimizer):
     params
         ``model.parameters()``, or parameter groups.
     lr
-        Step size.
+        Learning rate, positive.
     betas
         Decay rates of the running means of gradients and of their squares, in [0, 1).
     eps
         Constant added to the divisor.
     floor
         Smallest v - Phi, in units of Phi. The statistical error of v is sqrt(2 (1 - b) / (1 + b)) Phi, with b the
-        second of the betas: .03 Phi at b = .999. Smaller values of v - Phi are not significant.
+        second of the betas: 0.03 Phi at b = 0.999. Smaller values of v - Phi are not significant.
 
     Examples
     --------
@@ -77,12 +77,12 @@ class AdamBC(Optimizer):
         Parameters
         ----------
         closure
-            Function that re-evaluates the model and returns the loss, or None.
+            Function that re-evaluates the model and returns the loss; None if there is no such function.
 
         Returns
         -------
         float or None
-            Loss returned by ``closure``; None without one.
+            Loss returned by ``closure``; None without a closure.
         """
         loss = None
         if closure is not None:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Micro-batches handed out to the user's loop: parts of samples, and trial batches of rehearsals in between.
+"""Micro-batches passed to the user's loop: parts of samples, and trial batches of rehearsals in between.
 
-Every batch is answered by one step. A sample that the loop has seen is never dropped, because dropping samples would be
-another way of sampling: after a break in a rehearsal, the next loop starts with the same sample.
+The loop calls one step for every batch. A sample that the loop has seen is never dropped, because dropping samples
+would be another way of sampling: after a break in a rehearsal, the next loop starts with the same sample.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -45,8 +45,8 @@ def ended_refusal(refusal: str) -> DpermError:
 class BatchLoop:
     """Iteration of a private training run over its micro-batches.
 
-    *Guarantees.* Samples are handed out in the order of the sampler, each completely and once. A loop that skips a
-    batch, or runs beside another loop, is refused.
+    *Guarantees.* Samples are passed to the loop in the order of the sampler, each completely and once. A loop that
+    skips a batch, or runs beside another loop, is refused.
 
     Parameters
     ----------
@@ -107,12 +107,12 @@ class BatchLoop:
             self._iterator.close()
 
     def refuse_within_a_sample(self, action: str, *, seen: bool = False) -> None:
-        """Refuse an action that would drop a sample; ``seen`` refuses in any case.
+        """Refuse an action that would drop a sample; with ``seen``, refuse in any case.
 
         Raises
         ------
         ParameterError
-            If a batch waits for its step, or a part of a sample was added.
+            If a batch still needs its step, or a part of a sample was added.
         """
         if seen or self.pending is not None or self._update.is_partial:
             self.misuse = ParameterError(

@@ -3,8 +3,8 @@
 """Checkpoints of a run: model, optimizer, sampler and accountant, readable by `torch.load` with ``weights_only=True``.
 
 The samples of different steps are independent, so the sampler's state is the number of steps. Steps taken after the
-checkpoint are lost, but their noise was drawn. They count (`dperm.torch.journal`), and reduce the steps of the resumed
-run.
+checkpoint are lost, but their noise was drawn. These draws count (`dperm.torch.journal`) and reduce the steps of the
+resumed run.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ FORMAT = 1
 ULPS = 8
 """Largest difference, in units in the last place, between calibrations of one plan on two machines, with a margin."""
 AHEAD = 256
-"""The journal runs ahead by at most 1/256 of the steps; a crash may cost as many."""
+"""The journal runs ahead by at most 1/256 of the steps; a crash may lose that many steps."""
 KEYS = {
     "format",
     "run",
@@ -62,9 +62,9 @@ KEYS = {
 class Checkpoint:
     """State of a run on disk: the checkpoint it was resumed from, its journal, and its lease.
 
-    *Guarantees.* Before each draw, `before_draw` makes it durable that this draw may happen. So a run and all runs
-    resumed from its checkpoints together draw at most as often as planned: with a ledger also from copied folders,
-    without one for runs that share the journal.
+    *Guarantees.* Before each draw, `before_draw` durably records that this draw may happen. So a run and all runs
+    resumed from its checkpoints together draw at most as often as planned: with a ledger, even if folders are copied;
+    without a ledger, for runs that share the journal.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Checkpoint:
 
     @property
     def resumes(self) -> bool:
-        """Whether the run resumes an earlier one."""
+        """Whether the run resumes an earlier run."""
         return self._held is not None
 
     @property
@@ -170,7 +170,7 @@ class Checkpoint:
         return draws
 
     def before_draw(self, draws: int) -> None:
-        """Make it durable that this run may draw once more after ``draws`` draws.
+        """Record durably that this run may draw once more after ``draws`` draws.
 
         Raises
         ------
@@ -210,7 +210,7 @@ class Checkpoint:
         Raises
         ------
         ParameterError
-            If the folder differs from that of earlier checkpoints, or ``extra`` cannot be stored.
+            If the folder differs from the folder of earlier checkpoints, or ``extra`` cannot be stored.
         SupersededError
             If another run took over.
         """
@@ -296,7 +296,7 @@ def plan_of_run(plan: "DPSGDPlan", path: str | os.PathLike[str]) -> "DPSGDPlan":
     Raises
     ------
     ParameterError
-        If the plan differs from that of the run in a public number.
+        If the plan differs from the plan of the run in a public number.
     """
     held, planned = _read(path), plan.noise.calibrated
     for numbers in [held["noise"]] if "noise" in held else _neighbors(planned):
@@ -311,7 +311,7 @@ def plan_of_run(plan: "DPSGDPlan", path: str | os.PathLike[str]) -> "DPSGDPlan":
 
 
 def _neighbors(numbers: tuple[float, ...]) -> Iterator[tuple[float, ...]]:
-    """Yield numbers within a few units in the last place: files of 0.8.0 hold a digest of the noise only."""
+    """Yield numbers within a few units in the last place: files of version 0.8.0 contain only a digest of the noise."""
     distances = sorted(range(-ULPS, ULPS + 1), key=abs)
     return itertools.product(*([number + k * math.ulp(number) for k in distances] for number in numbers))
 

@@ -62,11 +62,11 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
     classes
         Public labels, two or more. None uses the labels found in y (at most 100) and treats them as public.
     n
-        Under add_remove, a public number of records; it is never compared with the data.
+        Public number of records, required under add_remove; it is never compared with the data.
     batch_size, epochs, clip_norm, clipping, optimizer, learning_rate, grade, physical_batch_size
         See `dperm.torch.fit`; ``optimizer`` is a function from parameters to an optimizer, or None.
     ledger
-        Budget to charge for a fit.
+        Budget to charge for each fit; None charges nothing.
     invalid
         "raise", or "drop". With "drop", rows with NaN, infinities or undeclared labels contribute nothing; the
         guarantee covers this.
@@ -81,7 +81,7 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
     module_
         Trained module, in evaluation mode.
     classes_
-        Classes, sorted.
+        Class labels, sorted.
     guarantee_
         Guarantee with its adjacency; None for a fit with ``random_state``.
     profile_
@@ -95,7 +95,7 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
     statement_
         All fields of a privacy report, as data.
     n_features_in_, feature_names_in_
-        See scikit-learn.
+        Number and names of the features seen during ``fit``, as in scikit-learn.
 
     Examples
     --------

@@ -26,8 +26,10 @@ from dperm.torch.single_process import check_single_process
 
 OptimizerMaker = Callable[..., Optimizer]
 LEARNING_RATE = 3e-3
-"""Learning rate of Adam, about the movement of a coordinate in a step, independent of clipping norm, batch size and
-noise. It was chosen on small networks and synthetic data."""
+"""Learning rate of Adam, chosen on small networks and synthetic data.
+
+A coordinate changes by about this much in one step, independent of clipping norm, batch size and noise.
+"""
 SHOWN = 20
 """Number of losses shown in a training run."""
 CAUSES = (
@@ -75,7 +77,7 @@ def fit(
     model
         Any module accepted by `DPSGDPlan.attach`.
     dataset
-        Pairs (input, target): a map-style data set, or a tuple of two tensors. Not a loader.
+        Pairs (input, target): a map-style data set, or a tuple of two tensors. A loader is not accepted.
     loss
         Function of (outputs, targets) that returns one loss for each example. Loss functions and modules of torch are
         called without their reduction over the batch.
@@ -90,12 +92,12 @@ def fit(
     clip_norm, clipping, grade, physical_batch_size
         See `DPSGD`.
     optimizer
-        Optimizer over ``model.parameters()``, or a function from parameters to one, such as ``torch.optim.AdamW``. None
-        uses Adam, whose steps do not depend on the scale of the gradients.
+        Optimizer over ``model.parameters()``, or a function from parameters to an optimizer, such as
+        ``torch.optim.AdamW``. None uses Adam, whose steps do not depend on the scale of the gradients.
     learning_rate
         Learning rate of an optimizer created by this function. None uses the optimizer's default, or 3e-3 for Adam.
     ledger
-        Budget to charge.
+        Budget to charge; None charges nothing.
     progress
         Whether to show a progress bar; None shows one only on a terminal.
     show_loss
@@ -228,7 +230,7 @@ def required_count(n: int | None) -> int:
 
 
 def optimizer_of(optimizer: object, learning_rate: float | None, model: nn.Module) -> Optimizer:
-    """Return the given optimizer, or a new one over the trained parameters; None makes Adam."""
+    """Return the given optimizer, or a new optimizer over the trained parameters; None creates Adam."""
     if learning_rate is not None:
         checks.positive("learning_rate", learning_rate, "It is the step size of the optimizer.")
     if isinstance(optimizer, Optimizer):

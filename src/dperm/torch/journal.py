@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Journal of the draws of noise of a run: a resumed run never draws more often than planned.
+"""Journal of a run's noise draws: a resumed run never draws more often than planned.
 
-Each run has one file beside its checkpoints. Its last number is the number of draws that may have happened, and is
-durable on disk before these draws. The run holds a lock on the file. A line with a token names the run that resumed
-last. Before every draw a run checks that the file in the folder is still its own, without lines of another run.
+Each run has one file beside its checkpoints. The last number in the file is the number of draws that may have happened.
+It is durable on disk before these draws. The run holds a lock on the file. A line with a token names the run that
+resumed last. Before every draw a run checks that the file in the folder is still its own, without lines of another run.
 """
 
 import errno
@@ -65,7 +65,7 @@ class Journal:
         Raises
         ------
         SupersededError
-            If the file belongs to another run now: a smaller number after that run's would hide draws.
+            If the file belongs to another run now: a smaller number than that run recorded would hide draws.
         """
         self.check()
         self._append(f"{draws}\n".encode())
@@ -76,7 +76,7 @@ class Journal:
         self._append(f"run-{secrets.token_hex(16)}\n".encode())
 
     def check(self) -> None:
-        """Check that the file in the folder is the open one, and that no other run wrote to it.
+        """Check that the file in the folder is the open file, and that no other run wrote to it.
 
         Raises
         ------
@@ -119,7 +119,7 @@ class Journal:
 
 
 def _last(lines: bytes) -> int:
-    """Return the last number of the journal; 0 for an empty one."""
+    """Return the last number of the journal; 0 for an empty journal."""
     numbers = [line for line in lines.split() if _TOKEN.fullmatch(line) is None]
     if not all(number.isdigit() for number in numbers):
         raise ModelFormatError("the journal beside the checkpoint is damaged: the number of steps is unknown.")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Leases of draws of noise from the budget: copies of one checkpoint together draw no more than was charged.
+"""Leases of noise draws from the budget: copies of one checkpoint together draw no more than was charged.
 
 Once a run has a checkpoint, it leases its draws in blocks. Each block is durable in the ledger before its first draw. A
 resumed run takes over: it counts every leased draw as made, and the superseded run gets no further lease. So leases of
@@ -16,7 +16,7 @@ from dperm.accounting.budget import Reservation
 from dperm.errors import DpermError, LedgerError
 
 MOST_BLOCKS, FEWEST_BLOCKS = 64, 4
-"""A block holds between 1/64 and 1/4 of all steps. A crash costs at most one block."""
+"""A block covers between 1/64 and 1/4 of all steps. A crash loses at most one block."""
 SHARE = 1 / 200
 """Largest share of leases in the time of a run, unless blocks of 1/4 are still too small."""
 CHECK_SHARE = 1 / 1000
@@ -32,7 +32,7 @@ class DrawLease:
     Attributes
     ----------
     covered
-        Number of draws counted in the ledger for this run and earlier ones; None before the first lease.
+        Number of draws counted in the ledger for this run and earlier runs; None before the first lease.
     """
 
     def __init__(self, reservation: Reservation, steps: int) -> None:

@@ -28,7 +28,7 @@ ONE_EACH = (
 def per_example(loss: object) -> PerExample:
     """Return ``loss`` without its reduction over the batch, if ``loss`` has a ``reduction``.
 
-    This covers the losses of torch, modules and functions. Several losses of one example are still reduced, by a mean
+    This covers the loss modules and loss functions of torch. Several losses of one example are still reduced, by a mean
     or a sum. Other functions are returned unchanged; `check_loss` checks the shape of their result.
 
     Raises
@@ -65,8 +65,8 @@ def losses_of(model: nn.Module, loss: PerExample, batch: Batch) -> Tensor:
 def check_loss(model: nn.Module, loss: PerExample, records: RecordSource) -> None:
     """Refuse a loss without one number for each example, before the charge.
 
-    The loss is tried on two rows of zeros. If model or loss raise an error for them, the check passes: the records may
-    still work.
+    The loss is tried on two rows of zeros. If the model or the loss raises an error for these rows, the check passes:
+    the records may still work.
     """
     batch = records.padding(2)
     with preserve_state(model), torch.no_grad():
@@ -88,7 +88,8 @@ def check_loss_shape(losses: object, rows: int) -> None:
     Raises
     ------
     ParameterError
-        The message does not show the number of losses or rows: it is the size of a sample.
+        If the shape is wrong. The message does not show the number of losses or rows, because this number is the size
+        of a sample.
     """
     if not isinstance(losses, Tensor):
         got, remedy = shown(type(losses).__name__), "Pass the tensor itself."
@@ -121,7 +122,7 @@ def _of_module(loss: nn.Module) -> PerExample:
 
 
 def _rows(reduction: str) -> Callable[[Tensor], Tensor]:
-    """Return the reduction of several losses of an example to one."""
+    """Return the function that reduces several losses of an example to one loss."""
 
     def reduced(losses: Tensor) -> Tensor:
         if losses.dim() < 2:

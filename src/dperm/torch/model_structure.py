@@ -33,7 +33,7 @@ class ModelStructure:
         self._buffers = {name: value.detach().clone() for name, value in model.named_buffers()}
 
     def note_hooks(self) -> None:
-        """Accept the present hooks as checked, after dperm changed its own."""
+        """Accept the current hooks as checked, after dperm changed its own hooks."""
         self._hooked = list(map(tuple, self._hooks))
 
     def check(self) -> None:

@@ -192,7 +192,7 @@ class FastNoise:
 
     @property
     def calibrated(self) -> tuple[float, ...]:
-        """Scale of the noise, as the only number."""
+        """Scale of the noise, the only calibrated number."""
         return (self.scale,)
 
     def recalibrated(self, *numbers: float) -> "FastNoise":
@@ -214,12 +214,12 @@ class FastNoise:
         return noisy
 
     def standard(self, size: int, stream: Stream, scratch: Scratch) -> Tensor:
-        """Return ``size`` standard normals in memory of their own."""
+        """Return ``size`` standard normals in newly allocated memory."""
         return normals(size, stream, scratch) if size > MOST else torch.from_numpy(floating_pool(stream).take(size))
 
 
 def step_noise(grade: Grade, steps: SampledSteps, goal: ApproxDP, size: int) -> StepNoise:
-    """Return the least noise of this grade for which all steps together meet ``goal``.
+    """Return the smallest noise of this grade for which all steps together meet ``goal``.
 
     ``size`` is the number of records of a micro-batch; it enters the bound on rounding errors.
     """
@@ -227,7 +227,7 @@ def step_noise(grade: Grade, steps: SampledSteps, goal: ApproxDP, size: int) -> 
 
 
 def joint_step_noise(grade: Grade, parts: Sequence[JointSums], goal: ApproxDP) -> tuple[StepNoise, ...]:
-    """Return the least noise of this grade for which several kinds of sums together meet ``goal``.
+    """Return the smallest noise of this grade for which several kinds of sums together meet ``goal``.
 
     *Guarantees.* Every returned distribution is certified: the accountant confirms that the composed event is covered
     by the goal.
@@ -259,11 +259,11 @@ def sums_of(steps: SampledSteps, goal: ApproxDP, size: int) -> SampledSums:
 
 
 def sum_error(rows: int, size: int) -> float:
-    """Return a bound on the rounding error of a sum of ``rows`` clipped gradients, in clipping norms (T46b).
+    """Return a bound on the rounding error of a sum of ``rows`` clipped gradients, in units of the clip norm (T46b).
 
     Every entry is a sum of at most K terms in any order, then of at most K such sums, then of M micro-batches of
     ``size`` rows. The error is (2K + M) u times the sum of the absolute values, at most the weighted spread S + 1 for
-    each example. It is doubled for terms of second order.
+    each example. The bound is doubled to cover terms of second order.
     """
     return 2 * (2 * LONGEST + rows // size + 1) * UNIT * rows * (SPREAD + 1)
 

@@ -31,7 +31,7 @@ UNKNOWN = (True,) * len(OTHERWISE)
 
 
 def checked_optimizer(optimizer: object, model: nn.Module) -> Optimizer:
-    """Return ``optimizer`` if it holds exactly the trained parameters of the model and is able to step.
+    """Return ``optimizer`` if it holds exactly the trained parameters of the model and can step.
 
     Models of up to `LARGEST_TRIAL` parameters get a trial step with zero gradients on a copy. Larger models are checked
     by the optimizer's class and settings alone.
@@ -142,7 +142,7 @@ def _try_step(optimizer: Optimizer) -> None:
 
 
 class StepPermit:
-    """Permission for the optimizer to step, granted inside a ``with`` block; it costs next to nothing."""
+    """Permission for the optimizer to step, granted inside a ``with`` block; its cost is negligible."""
 
     def __init__(self) -> None:
         self.granted = False
@@ -182,7 +182,7 @@ def private_steps(optimizer: Optimizer) -> Iterator[StepPermit]:
 def clear_others(optimizer: Optimizer, trained: Container[int]) -> None:
     """Delete gradients of parameters whose id is not in ``trained``.
 
-    Optimizers step along every gradient, also along one left in a frozen parameter.
+    Optimizers step along every gradient, even along a gradient left in a frozen parameter.
     """
     for group in optimizer.param_groups:
         for value in group["params"]:
@@ -193,9 +193,9 @@ def clear_others(optimizer: Optimizer, trained: Container[int]) -> None:
 def plain_step(optimizer: Optimizer, trained: Sequence[Tensor]) -> bool:
     """Take the step theta - lr g if the optimizer is plain SGD over ``trained``; return whether it was taken.
 
-    This skips the overhead of ``Optimizer.step``, half the time of a step of a small model. The step is taken only if
-    nobody could tell the difference: without momentum, decay, hooks, or a scheduler that counts calls. The hook of
-    `private_steps` is the only one not called.
+    This skips the overhead of ``Optimizer.step``, which takes half the time of a step of a small model. The step is
+    taken only if the result is the same: without momentum, decay, hooks, or a scheduler that counts calls. The hook of
+    `private_steps` is the only hook that is not called.
     """
     if type(optimizer) is not SGD or len(optimizer.param_groups) != 1 or not _is_unwatched(optimizer):
         return False
@@ -222,7 +222,7 @@ IS_TORCHS = STEP.__code__.co_filename.startswith(str(Path(torch.__file__).parent
 
 
 def _is_unwatched(optimizer: Any) -> bool:
-    """Whether a step calls no hook but that of `private_steps`, and no scheduler has wrapped it."""
+    """Whether a step calls no hook except the hook of `private_steps`, and no scheduler has wrapped the step."""
     return IS_TORCHS and not (
         len(optimizer._optimizer_step_pre_hooks) > 1
         or optimizer._optimizer_step_post_hooks

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Run options: groups, example inputs, loading, progress, resumption, rehearsals."""
+"""Run options: groups, example inputs, loading, progress, resumption and rehearsals."""
 
 from dataclasses import dataclass
 from os import PathLike
@@ -22,14 +22,14 @@ class Options:
     Attributes
     ----------
     group
-        A key for each record, in the order of the data set; for plans with ``records_per_group``.
+        Key of the group of each record, in the order of the data set; for plans with ``records_per_group``.
     example_inputs
-        A tuple of the model's arguments, with two or more rows. Only shapes and types are used, unless
-        ``public_inputs`` is True. None: the first element of a batch.
+        Tuple of the model's arguments, with two or more rows. Only shapes and types are used, unless ``public_inputs``
+        is True. None uses the first element of a batch.
     collate_fn, num_workers
-        As for ``torch.utils.data.DataLoader``.
+        See ``torch.utils.data.DataLoader``.
     progress
-        Whether a progress bar shows the steps; None: only on a terminal.
+        Whether to show a progress bar; None shows one only on a terminal.
     request_id
         Identifier of the charge; the same identifier is charged once.
     resume

@@ -50,11 +50,11 @@ class DPSGD:
     Parameters
     ----------
     clip_norm
-        Clipping norm C of an example's gradient; longer gradients are scaled down to it.
+        Clipping norm C of an example's gradient; longer gradients are scaled down to norm C.
     batch_size, rate
-        Expected size of a sample, or sampling probability of each record; give one of them.
+        Expected size of a sample, or sampling probability of each record; pass exactly one of the two.
     epochs, steps
-        Expected number of draws of each record, or number of samples; give one of them.
+        Expected number of draws of each record, or number of samples; pass exactly one of the two.
     clipping
         "flat" bounds the norm of the whole gradient. "per_layer" bounds the norm of each layer by C divided by the
         square root of the number of layers. "normalized" scales every gradient to a norm of about C, so C only scales
@@ -98,7 +98,7 @@ class DPSGD:
 
     @property
     def samples(self) -> SamplingRequest:
-        """Requested sample sizes and numbers of samples."""
+        """Requested expected sample size, and number of samples."""
         return SamplingRequest(self.batch_size, self.rate, self.epochs, self.steps)
 
     def plan(
@@ -163,7 +163,7 @@ class DPSGDPlan:
     noise: StepNoise
 
     def __post_init__(self) -> None:
-        """Refuse numbers that differ from those of the event, as ``dataclasses.replace`` could make them."""
+        """Refuse numbers that do not match the event, which ``dataclasses.replace`` could produce."""
         sums = self.noise.sums
         planned = (sums.rate, sums.steps, sums.lipschitz, self.noise.adjacency)
         if planned != (self.rate, self.steps, float(self.method.records_per_group or 1), self.goal.adjacency):
@@ -184,7 +184,7 @@ class DPSGDPlan:
 
     @property
     def expected_batch_size(self) -> float:
-        """Divisor of the noisy sum of each step: q n, times the records of a group."""
+        """Divisor of the noisy sum of each step: q n, times the number of records per group."""
         return self.rate * self.n * (self.method.records_per_group or 1)
 
     @property
@@ -309,14 +309,14 @@ class DPSGDPlan:
         model
             Any module. The model is not wrapped, and its hooks are removed at the end of the block.
         optimizer
-            Any optimizer of ``torch.optim`` over the trained parameters of the model, except those with a required
+            Any optimizer of ``torch.optim`` over the trained parameters of the model, except optimizers with a required
             closure (LBFGS) or sparse gradients (SparseAdam).
         dataset
-            A map-style data set, or a tuple of tensors. **Not** a loader: dperm draws the batches.
+            A map-style data set, or a tuple of tensors, but **not** a loader: dperm draws the batches.
         ledger
             Budget to charge. It is checked when the block is entered, and charged in the first step.
         group
-            A key for each record, for plans with ``records_per_group``.
+            Key of the group of each record, for plans with ``records_per_group``.
         example_inputs
             Tuple of the model's arguments; only shapes and types are used. None uses the first element of a batch.
         public_inputs
@@ -332,7 +332,7 @@ class DPSGDPlan:
             Path of the checkpoint to resume from, written by `PrivateTraining.save`.
         rehearsal
             Whether to rehearse the loop. Trial batches test whether one record affects the losses or gradients of
-            others. Switch it off only if the loop draws random numbers from a library other than torch.
+            others. Switch rehearsals off only if the loop draws random numbers from a library other than torch.
         bits
             Source of randomness; ``NotPrivateBits(seed)`` makes the run reproducible and NOT PRIVATE.
 

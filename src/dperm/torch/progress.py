@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Progress bars: number of steps alone, nothing computed from the data."""
+"""Progress bars: they show only the number of steps, nothing computed from the data."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ class Progress:
 
 @contextmanager
 def step_progress(steps: int, shown: bool | None, *, done: int = 0) -> Iterator[Progress]:
-    """Show a bar of ``steps`` steps with ``done`` finished ones; ``shown`` None: if standard error is a terminal."""
+    """Show a bar of ``steps`` steps of which ``done`` are finished; with ``shown`` None, only on a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -33,7 +33,7 @@ def step_progress(steps: int, shown: bool | None, *, done: int = 0) -> Iterator[
 
 @contextmanager
 def check_progress(shown: bool | None) -> Iterator[None]:
-    """Show a line during the check of data and model; ``shown`` None: if standard error is a terminal."""
+    """Show a line during the check of data and model; with ``shown`` None, only on a terminal."""
     from rich.console import Console
 
     console = Console(stderr=True)

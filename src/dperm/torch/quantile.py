@@ -4,8 +4,9 @@
 
 Every noisy sum includes a noisy count of the examples with a norm of at most C. An example adds the vector
 (cos(f) w g, sin(f) b) of norm at most 1, where w g is its clipped gradient in units of C, and b is 1 if its norm is at
-most C and else -1. So one draw of noise with one scale covers both, and the event is that of a fixed clipping norm.
-Then C is multiplied by exp(-rate (share - quantile)) with the noisy share of short gradients: post-processing (T3).
+most C and else -1. So one draw of noise with one scale covers both, and the event is the same as for a fixed clipping
+norm. Then C is multiplied by exp(-rate (share - quantile)) with the noisy share of short gradients: post-processing
+(T3).
 """
 
 import math
@@ -26,7 +27,7 @@ class QuantileClipping:
     Parameters
     ----------
     quantile
-        Target share of gradients shorter than the clipping norm, in [0, 1].
+        Target fraction of gradients shorter than the clipping norm, in [0, 1].
     learning_rate
         Learning rate of the logarithm of the clipping norm, in [0, 10].
     angle

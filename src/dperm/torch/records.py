@@ -76,7 +76,7 @@ class LoadedRecords:
         return pytree.tree_map_only(Tensor, torch.zeros_like, batch)
 
     def batches(self, positions: Iterator[Integers]) -> Iterator[Batch]:
-        """Yield batches from a loader with our positions; it reads ahead of the training run, which reveals nothing."""
+        """Yield batches from a loader with these positions. The loader reads ahead, which reveals nothing."""
         lists: Any = (places.tolist() for places in positions)
         yield from DataLoader(
             self.dataset, batch_sampler=lists, collate_fn=self.collate, num_workers=self.workers, generator=_unused()
@@ -91,14 +91,14 @@ def records_of(dataset: object, *, collate: Collate | None = None, workers: int 
     dataset
         A tuple of tensors with the records in their first dimension, a `TensorDataset`, or a map-style data set.
     collate
-        Function from a list of records to a batch; None: PyTorch's default.
+        Function from a list of records to a batch; None uses PyTorch's default.
     workers
         Number of processes of the loader; 0 reads in this process.
 
     Raises
     ------
     ParameterError
-        For a loader, whose batches would not be Poisson samples, for a stream, and for lists or arrays.
+        If ``dataset`` is a loader (its batches would not be Poisson samples), a stream, a list or an array.
     DataError
         If the data set is empty, or its tensors differ in length.
     """

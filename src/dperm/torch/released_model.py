@@ -15,7 +15,7 @@ from dperm.torch.model_checks.model_state import preserve_state, reseed
 from dperm.torch.model_checks.synthetic_inputs import Examples
 
 HUGE = 1e5
-"""Parameters beyond this number cause a warning."""
+"""Absolute parameter values above this number cause a warning."""
 PROBES = 3
 """Number of synthetic inputs for the released model."""
 REMEDY = (

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Poisson samples of records or of groups of records, cut into micro-batches of a fixed size (T22, T46).
 
-Whole groups are drawn: a group is all records of one person, or one record. Each group is in a sample with the same
-probability, independently. A group contributes its first records, up to a public number, in the order of the data set.
+The sampler draws whole groups: a group is all records of one person, or one record. Each group is in a sample with the
+same probability, independently. A group contributes its first records, up to a public number, in the order of the data
+set.
 """
 
 from collections import deque
@@ -63,7 +64,7 @@ def groups_of(keys: object, count: int, most: int) -> Groups:
     Raises
     ------
     DataError
-        If the number of keys differs from ``count``, or keys have no safe rule of equality. The message shows no key.
+        If the number of keys differs from ``count``, or keys cannot be compared safely. The message shows no key.
     """
     numbers = _numbered(keys)
     broken = numbers if isinstance(numbers, str) else COUNT if len(numbers) != count else ""
@@ -127,7 +128,7 @@ class Sampler:
         yield from self._empties(parts)
 
     def _positions(self, steps: int, parts: deque[tuple[int, bool]]) -> Iterator[Integers]:
-        """Yield the positions of each micro-batch; ``parts`` lists all of them, also those of empty samples."""
+        """Yield the positions of each micro-batch; ``parts`` lists them all, including empty samples."""
         for _ in range(steps):
             drawn = self.groups.positions(sampled_rows(self.rate, self.groups.count, self.stream))
             cuts = [drawn[start : start + self.size] for start in range(0, len(drawn), self.size)]

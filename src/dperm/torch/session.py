@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A private training run: dperm owns sampling, clipping, noise and accounting, and the user writes the loop (T46).
 
-The order is that of every release. On entering the block: check the budget, check model and data. In the first step:
-reserve, after the checks of the first losses and before any noise. Each step draws its noise once, after the last
-micro-batch of its sample. On leaving the block: commit the digest of the model. The guarantee is that of all planned
-steps, however many were taken: a guarantee for the steps taken would be false if the data decided when to stop.
+The order is the same as for every release. On entering the block: check the budget, the model and the data. In the
+first step: reserve, after the checks of the first losses and before any noise. Each step draws its noise once, after
+the last micro-batch of its sample. On leaving the block: commit the digest of the model. The guarantee covers all
+planned steps, even if fewer were taken: a guarantee for only the steps taken would be false if the data decided when to
+stop.
 """
 
 import warnings
@@ -75,7 +76,7 @@ class FailOnError:
 class PrivateTraining:
     """Training run of a plan, for use in a ``with`` block: ``for batch in private: private.step(losses)``.
 
-    *Guarantees.* The released model satisfies the plan's guarantee if each loss depends on its own record alone, and
+    *Guarantees.* The released model satisfies the plan's guarantee if each loss depends only on its own record, and
     nothing else computed from batches enters the training run. The model, the loss and the loop are tested for this
     before the charge. The budget is charged once, in the first step, after its losses are checked and before noise is
     drawn. Failures after the charge are not refunded.
@@ -87,7 +88,7 @@ class PrivateTraining:
     model
         Model in training; it is not wrapped.
     steps_taken
-        Number of steps so far. The number is for information only; the guarantee is that of all planned steps.
+        Number of steps so far, for information only; the guarantee covers all planned steps.
     """
 
     def __init__(
@@ -205,7 +206,7 @@ class PrivateTraining:
         return self._loop.begin()
 
     def step(self, losses: Tensor) -> bool:
-        """Add the clipped gradients of a micro-batch; after the last one of a sample, add noise and step.
+        """Add the clipped gradients of a micro-batch; after the last micro-batch of a sample, add noise and step.
 
         Parameters
         ----------
@@ -215,7 +216,7 @@ class PrivateTraining:
         Returns
         -------
         bool
-            Whether the optimizer stepped; a scheduler may step then. False for other micro-batches, and for trial
+            Whether the optimizer stepped; if so, a scheduler may step too. False for other micro-batches, and for trial
             batches of a rehearsal.
 
         Raises
@@ -276,7 +277,7 @@ class PrivateTraining:
         Raises
         ------
         ParameterError
-            Inside the block, after an error, and if no step was taken.
+            If the block has not exited yet, an error occurred, or no step was taken.
         """
         if self._release is None:
             raise ParameterError(
@@ -292,7 +293,7 @@ class PrivateTraining:
 
     @property
     def clip_norm(self) -> float:
-        """Clipping norm of the next step: the plan's, or the private estimate of quantile clipping."""
+        """Clipping norm of the next step: the norm of the plan, or the private estimate of quantile clipping."""
         self._entered()
         return self.update.clip_norm
 
@@ -366,7 +367,7 @@ class PrivateTraining:
         part
             Micro-batch to conclude.
         draw
-            Function that draws the noise, for compiled steps; None for the default.
+            Function that draws the noise, for compiled steps; None uses the default.
 
         Returns
         -------
@@ -452,7 +453,7 @@ class PrivateTraining:
     def _charge(self, stack: ExitStack) -> None:
         """Charge the budget, once; after a checkpoint, a later error leaves the charge open.
 
-        A resumed run is charged already. It takes over the reservation, and no other run draws from then on.
+        A resumed run is charged already. It takes over the reservation, and no other run may draw afterwards.
         """
         if self._run is None:
             check_single_process(self.model)

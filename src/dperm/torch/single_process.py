@@ -3,7 +3,7 @@
 """Refusal of distributed training: one charge pays for one model, trained in one process.
 
 Under torchrun every rank would draw its own samples and its own noise, and end with a model of its own. Each of these
-models claims the whole guarantee, but together they spend the budget once for each rank.
+models claims the whole guarantee, but together they spend the budget once per rank.
 """
 
 import math
@@ -31,7 +31,8 @@ def check_single_process(model: object) -> None:
     """Check that the training runs in one process, and that the model is neither wrapped nor sharded.
 
     The size of the process group counts if there is one. Otherwise the environment variable WORLD_SIZE counts; torchrun
-    sets it before a script calls ``init_process_group``. Without both, several tasks of Slurm or MPI cause a warning.
+    sets it before a script calls ``init_process_group``. If neither is set, several tasks of Slurm or MPI cause a
+    warning.
 
     Raises
     ------

@@ -50,17 +50,17 @@ class DPSVRG:
     Parameters
     ----------
     clip_norm
-        Clipping norm C of the difference between an example's gradients at the present parameters and at the snapshot.
+        Clipping norm C of the difference between an example's gradients at the current parameters and at the snapshot.
     snapshot_clip_norm
         Clipping norm of an example's gradient at a snapshot.
     batch_size, rate
-        Expected size of a sample, or sampling probability of each record; give one of them.
+        Expected size of a sample, or sampling probability of each record; pass exactly one of the two.
     epochs, steps
-        Expected number of draws of each record, or number of samples; give one of them.
+        Expected number of draws of each record, or number of samples; pass exactly one of the two.
     snapshots
         Largest number of snapshots, at equal intervals.
     snapshot_noise
-        Ratio of the noise multipliers of snapshots and steps. None minimises the total variance of all steps.
+        Ratio of the noise multiplier of snapshots to that of steps. None minimizes the total variance of all steps.
     grade, physical_batch_size
         See `DPSGD`. Gradients are summed in double precision in both grades.
 
@@ -96,7 +96,7 @@ class DPSVRG:
 
     @property
     def samples(self) -> SamplingRequest:
-        """Requested sample sizes and numbers of samples."""
+        """Requested expected sample size, and number of samples."""
         return SamplingRequest(self.batch_size, self.rate, self.epochs, self.steps)
 
     def plan(
@@ -141,8 +141,8 @@ class DPSVRG:
     def _ratio(self, rate: float, steps: int, interval: int, goal: ApproxDP) -> float:
         """Return the ratio sqrt(C / (C' m)) / q for m steps per snapshot; the noise of a snapshot counts m times.
 
-        It minimises the product of variance, (C' z' m)^2 S + (C z / q)^2 T, and cost, S / z'^2 + T q^2 / z^2. This cost
-        of steps holds only if z is not far below 1: with z' of about sqrt(2 S) / mu, z is kept above `LEAST`.
+        The ratio minimizes the product of variance, (C' z' m)^2 S + (C z / q)^2 T, and cost, S / z'^2 + T q^2 / z^2.
+        This cost of steps holds only if z is not far below 1: with z' of about sqrt(2 S) / mu, z is kept above `LEAST`.
         """
         wanted = math.sqrt(self.clip_norm / (self.snapshot_clip_norm * interval)) / rate
         largest = math.sqrt(2 * steps / interval) / (record_mu(goal) * LEAST)
@@ -150,7 +150,7 @@ class DPSVRG:
 
 
 def most_records(n: int, adjacency: Adjacency) -> int:
-    """Return the public limit on the number of records: n if it is public, else a margin above a rough n."""
+    """Return the public limit on the number of records: n if it is public, otherwise more than an approximate n."""
     return n if adjacency is Adjacency.REPLACE_ONE else row_limit(n)
 
 
@@ -303,14 +303,14 @@ class DPSVRGPlan:
         Parameters
         ----------
         model, optimizer
-            See `DPSGDPlan.attach`; plain SGD suits the method.
+            See `DPSGDPlan.attach`; plain SGD is recommended.
         dataset
             Pairs (input, target): a map-style data set, or a tuple of two tensors.
         loss
             Function of (outputs, targets) that returns one loss for each example. It is called at two points for each
             batch, so custom training loops are not supported.
         ledger
-            Budget to charge.
+            Budget to charge; None charges nothing.
         example_inputs, collate_fn, num_workers, progress, request_id, bits
             See `DPSGDPlan.attach`.
         after_step

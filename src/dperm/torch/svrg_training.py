@@ -132,11 +132,11 @@ class NoisyDirections:
                 anchor, full = self._values(), self._snapshot()
 
     def difference(self, batch: Batch, anchor: Sequence[Tensor]) -> Sums:
-        """Return the sum of clipped gradient differences between the present parameters and ``anchor``.
+        """Return the sum of clipped gradient differences between the current parameters and ``anchor``.
 
-        The result is in units of the clipping norm. The factors of both points are treated as those of one parameter
-        used twice, with losses times -1 at the anchor. So each example has one vector, one norm and one weight. Norms
-        of differences may cancel, so everything is in double precision.
+        The result is in units of the clipping norm. The factors of both points are treated as factors of one parameter
+        that is used twice, with losses times -1 at the anchor. So each example has one vector, one norm and one weight.
+        Norms of differences may cancel, so everything is in double precision.
         """
         with torch.random.fork_rng():  # the same dropout masks at both points
             here = dict(self.gradients.factors(self._losses(batch), double=True))
@@ -152,7 +152,7 @@ class NoisyDirections:
             return dict(sum_weighted(weigh(both, {}, clip_norm=norm, clipping=Clipping.FLAT, double=True)))
 
     def _snapshot(self) -> list[Tensor]:
-        """Noisy mean of the clipped gradients of all records at the present parameters."""
+        """Noisy mean of the clipped gradients of all records at the current parameters."""
         plan, method, sums = self.plan, self.plan.method, self._zeros()
         places = np.arange(self.data.records.count, dtype=np.int64)
         size = method.physical_batch_size

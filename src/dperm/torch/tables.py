@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Features and labels of a classifier as arrays in single precision, read by `dperm.data.inputs`.
 
-Messages name a column and a rule, and nothing of the data.
+Messages name a column and a rule, and never quote the data.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ def features_of(X: Any, *, finite: bool, public: bool = False) -> Features:
     Raises
     ------
     DataError
-        If ``X`` is sparse, is not two-dimensional, has no rows, holds anything but numbers, or is not finite.
+        If ``X`` is sparse, is not two-dimensional, has no rows, contains anything but numbers, or is not finite.
     """
     if sparse.issparse(X):
         raise DataTypeError("Sparse data were passed for X, but dense data are required.", remedy="Use X.toarray().")
@@ -60,7 +60,7 @@ def labels_of(y: Any, rows: int) -> NDArray[Any]:
     Raises
     ------
     DataError
-        If ``y`` has another number of dimensions or labels.
+        If ``y`` is not one-dimensional, or does not have one label per record.
     """
     labels = inputs.labels_of(inputs.required(y))
     if len(labels) != rows:

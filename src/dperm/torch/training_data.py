@@ -71,7 +71,8 @@ def training_data(plan: DataPlan, model: nn.Module, dataset: object, options: Op
     Raises
     ------
     DataError
-        If there are too many records, or under replace_one not n. The message reveals nothing about them.
+        If there are too many records, or under replace_one not exactly n. The message reveals nothing about the
+        records.
     AssumptionError
         If the model is too large, or one example acts on the gradient of another.
     """
@@ -138,7 +139,7 @@ def _inputs(batch: Any) -> tuple[Any, ...]:
 
 
 def _blank(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Replace all tensors by `PROBED` rows of zeros."""
+    """Replace all tensors with `PROBED` rows of zeros."""
 
     def rows(value: Tensor) -> Tensor:
         return torch.zeros(PROBED, *value.shape[1:], dtype=value.dtype, device=value.device)

@@ -31,19 +31,19 @@ class NoisyUpdate:
     """Clipped sums of the current sample, their noise, and the step of the optimizer.
 
     *Guarantees.* Each call of `finish` draws noise once, and noise is drawn at most as often as the plan has steps. The
-    noisy sum is divided by the expected size of a sample, a public number, whatever the sample holds.
+    noisy sum is divided by the expected size of a sample, a public number, regardless of the actual sample size.
 
     Attributes
     ----------
     draws
-        Number of draws of noise so far, at most the plan's steps.
+        Number of noise draws so far, at most the number of steps of the plan.
     clip_norm
         Clipping norm of the next step.
     parameters
         Trained parameters.
     observer
-        Function of the weights of examples, or None. With an adaptive clipping norm it counts the examples whose
-        gradients are not shortened.
+        Function that receives the clipping weights of the examples, or None. With an adaptive clipping norm it counts
+        the examples whose gradients are not shortened.
     """
 
     def __init__(self, plan: "DPSGDPlan", optimizer: Optimizer, model: nn.Module, stream: Stream) -> None:
@@ -60,7 +60,7 @@ class NoisyUpdate:
         self._fused = FusedNoisyGradient.of(plan.noise, self.parameters) if plan.quantile is None else None
 
     def __enter__(self) -> Self:
-        """Refuse steps of the optimizer by hand."""
+        """Refuse optimizer steps that the user makes directly."""
         self._guard = ExitStack()
         self._allowed = self._guard.enter_context(private_steps(self.optimizer))
         return self
@@ -68,7 +68,7 @@ class NoisyUpdate:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Allow the optimizer to step by hand again."""
+        """Allow direct optimizer steps again."""
         self._guard.close()
 
     @property
@@ -87,7 +87,7 @@ class NoisyUpdate:
         self._sums, self._short, self._partial = [None] * len(self.parameters), None, False
 
     def add(self, sums: Iterable[tuple[nn.Parameter, Tensor]]) -> None:
-        """Add the clipped sums of a micro-batch to those of the sample."""
+        """Add the clipped sums of a micro-batch to the sums of the sample."""
         self._partial = True
         for parameter, total in sums:
             place = self._places.get(id(parameter))
@@ -148,7 +148,7 @@ class NoisyUpdate:
         return noisy
 
     def _count(self, weights: Tensor) -> None:
-        """Count 1 for an example of full length, -1 for a shortened one, and 0 for weight 0."""
+        """Count 1 for an example of full length, -1 for a shortened example, and 0 for weight 0."""
         signs = torch.where(weights * self.clip_norm >= 1 - 1e-6, 1.0, -1.0).to(weights.dtype)
         count = torch.where(weights > 0, signs, 0).sum().reshape(1)
         self._short = count if self._short is None else self._short + count

@@ -29,7 +29,7 @@ DEEP = 55.0  # a node e^-55 below the peak is not summed: its share is below 1e-
 
 @dataclass(frozen=True)
 class Nodes:
-    """Losses and weights of one step under the tilt c, normalised to sum to 1.
+    """Losses and weights of one step under the tilt c, normalized to sum to 1.
 
     ``error`` bounds |phi_h(s) - phi(s)| / phi(c) on the whole line, rounding included.
     """
@@ -40,7 +40,7 @@ class Nodes:
     error: float
 
     def line(self, spacing: float, terms: int) -> ComplexArray:
-        """The normalised moment generating function at c + ikd, k < terms."""
+        """The normalized moment generating function at c + ikd, k < terms."""
         return frequency_sums(self.loss, self.weight, spacing, terms)
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two filters for an ApproxDP limit: the sum of epsilon_i (T11), and the sum of epsilon_i^2 (T14a).
 
-Each divides a delta among a number of events declared in advance, and charges each event at its share.
+Each filter divides a delta among a number of events declared in advance, and charges each event at its share.
 """
 
 import math
@@ -61,10 +61,10 @@ class AdvancedFilter:
     """Filter sum of epsilon_i^2 <= S and sum of delta_i <= delta/2 (T14a), with equal delta_i for all events.
 
     Theorem T14a [Whitehouse, Ramdas, Rogers & Wu 2023].
-        S/2-zCDP, up to events of probability sum of delta_i, holds for the whole however the events were chosen.
-    S/2 is the largest rho converted by T17 to epsilon at the slack, the other half of delta. An event costs the square
-    of its epsilon at its share, computed as in `ApproxFilter`. If it is zCDP with a smaller 2 rho, it costs 2 rho: mu^2
-    for a Gaussian.
+        However the events were chosen, all of them together are S/2-zCDP, up to events of probability sum of delta_i.
+    S/2 is the largest rho that T17 converts to epsilon at the slack, the other half of delta. An event costs the square
+    of its epsilon at its share, computed as in `ApproxFilter`. An event that is zCDP with a smaller 2 rho costs 2 rho,
+    which is mu^2 for a Gaussian.
     """
 
     limit: ApproxDP
@@ -125,7 +125,7 @@ def _epsilon(event: Event, adjacency: Adjacency, share: float) -> float:
 def _sum_of_claims(event: Event, adjacency: Adjacency, share: float) -> float:
     """Return T11's epsilon inside the event.
 
-    Exact, so an event using up the limit exactly is not refused for rounding.
+    The sum is exact, so rounding does not refuse an event that uses up the limit exactly.
     """
     epsilon, delta = Fraction(0), Fraction(0)
     for single, count in event.singles():

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Costs of one elementary event: pure epsilon, mu^2, rho, tau(alpha). Exact fractions, or rounded up (C0.6).
 
-Laws round sensitivity / noise multiplier to nearest. A filter must not lose half a unit per event, nor refuse
-Laplace(1.0) under a limit of 1, so here the quotient is exact.
+Laws round sensitivity / noise multiplier to nearest. A filter must not lose half a unit per event, and must not refuse
+Laplace(1.0) under a limit of 1. The quotient is therefore exact here.
 """
 
 import math
@@ -120,7 +120,7 @@ def _pure(single: SingleEvent, adjacency: Adjacency, kind: str, tags: str) -> Pu
 
 
 def no_cost(single: SingleEvent, kind: str, tags: str) -> ConversionError:
-    """Return the error for an event without a cost of this kind."""
+    """Return the error for an event whose cost of this kind cannot be computed."""
     sampled = isinstance(single, Poisson | WithoutReplacement)
     plain = " Or declare the step without its sampling, which never costs less." if sampled else ""
     return ConversionError(
@@ -141,7 +141,7 @@ def _steps(reading: Adjacency, adjacency: Adjacency) -> int:
 
 
 def _quotient(event: Gaussian | Laplace, reading: Adjacency) -> Fraction:
-    """Return sensitivity over noise scale, exactly (T5, T6)."""
+    """Return the sensitivity divided by the noise scale, exactly (T5, T6)."""
     return Fraction(sensitivity(reading.directions[0])) / Fraction(event.noise_multiplier)
 
 

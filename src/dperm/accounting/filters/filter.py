@@ -15,7 +15,7 @@ Cost = tuple[float, ...]
 
 
 class Filter(Protocol):
-    """Protocol of a privacy filter: one or several additive costs, with a limit on the sum of each."""
+    """Protocol for a privacy filter: one or several additive costs, with a limit on the sum of each."""
 
     @property
     def names(self) -> tuple[str, ...]:

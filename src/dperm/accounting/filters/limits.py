@@ -15,8 +15,8 @@ from dperm.privacy.rounding import round_down
 def largest_rho(epsilon: float, delta: float) -> float:
     """Return the largest double rho for which T17, at the best order and rounded up, proves (epsilon, delta)-DP (T18).
 
-    It is found by bisection, since T18's closed form, sqrt(rho) = epsilon / (sqrt(log(1/delta) + epsilon) +
-    sqrt(log(1/delta))), is smaller. A passing rho is proved, and so is every smaller one, even if rounding makes the
+    The function uses bisection, since T18's closed form, sqrt(rho) = epsilon / (sqrt(log(1/delta) + epsilon) +
+    sqrt(log(1/delta))), is smaller. A passing rho is proved, and so is every smaller rho, even if rounding makes the
     computed bound non-monotone. Rounding can only reduce the budget.
     """
     low, high = 0.0, max(_simple_rho(epsilon, delta), sys.float_info.min)

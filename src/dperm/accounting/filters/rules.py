@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The filters: when may an adaptively chosen event still run? One rule for each kind of guarantee (T14).
+"""Filters that decide whether an adaptively chosen event may still run: one rule for each kind of guarantee (T14).
 
-Every rule adds costs and compares the sum with a limit, which is valid although each event, and so its cost, may
-depend on what the earlier ones released:
+Every rule adds costs and compares the sum with a limit, which is valid although each event, and so its cost, may depend
+on the earlier releases:
 
 =========  ==============================================================
 PureDP     sum of epsilon_i (T11)
@@ -14,10 +14,10 @@ GDP        sum of mu_i^2 (T19)
 RDP        sum of tau_i(alpha), at **every** order of the limit (T16)
 =========  ==============================================================
 
-**Not valid:** to compose the profiles of adaptively chosen events and to stop when the curve reaches the limit; to
-choose the best Renyi order after the stop; the composition theorems T12 to T14 with the epsilons seen so far; to change
-from one rule to another. Inside one event nothing is chosen by what was seen (its parameters and counts are fixed when
-it is declared), so the accountant composes it exactly; the filter stands between events.
+The following are **not valid**: composing the profiles of adaptively chosen events and stopping when the curve reaches
+the limit; choosing the best Rényi order after the stop; applying the composition theorems T12 to T14 to the epsilons so
+far; changing from one rule to another. The parameters and counts of one event are fixed when it is declared, so the
+accountant composes its steps exactly; the filter applies between events.
 """
 
 from dataclasses import dataclass
@@ -155,7 +155,7 @@ def filter_of(limit: AnyGuarantee, blocks: int | None = None, composition: str =
     limit
         PureDP, ApproxDP, ZCDP, GDP or RDP.
     blocks
-        For ApproxDP only: the number of events sharing its delta equally.
+        For ApproxDP only: the number of events that share its delta equally.
     composition
         For ApproxDP with delta > 0, "basic" adds epsilons (T11) and "advanced" adds their squares (T14a).
 

@@ -168,7 +168,7 @@ LEAST_LOG = -690.0  # no delta below e^-690 is told from 0
 SKEWED = 0.7  # a tilted law with more skewness is far from its saddle-point estimate: a rough round comes first
 ROUGH = 1e-2
 NEARER = 0.9  # an upper end that fell below this share of the guess is expected to fall further
-STUCK = 0.7  # a finer lattice that leaves this much of the bracket meets rounding, not discretisation
+STUCK = 0.7  # a finer lattice that leaves this much of the bracket meets rounding, not discretization
 CLOSE = 3.0  # a bracket of this many times the goal is not refined further on lattices that are long already
 FLAT = 1e-3  # an epsilon below FLAT/c is told to goal * FLAT/c only: delta is as good as delta(0) there
 

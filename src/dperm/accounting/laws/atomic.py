@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Privacy losses with finitely many values: randomised response, pure and approximate DP."""
+"""Privacy losses with finitely many values: randomized response, pure and approximate DP."""
 
 import math
 from dataclasses import dataclass

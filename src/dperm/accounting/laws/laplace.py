@@ -34,7 +34,7 @@ class LaplaceLoss:
         return -math.expm1(min(epsilon - self.top, 0.0) / 2)
 
     def log_delta(self, epsilon: float) -> float:
-        """Logarithm of T5's profile: -infinity from the pure epsilon on."""
+        """Logarithm of T5's profile: -infinity at and above the pure epsilon."""
         return math.log(self.delta(epsilon)) if epsilon < self.top else -math.inf
 
     def support(self, tail: float) -> tuple[float, float]:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the loss that bounds objective perturbation to a pair that dominates it.
 
-Let U bound the privacy loss of **both** orders of every neighbouring pair, almost surely (T39, T40) or in its tails
-(T41, T53a), and G(alpha) = E(1 - alpha e^{-U})_+. Then H_alpha(P || Q) <= G(alpha), and, the other order read
-backwards, H_alpha(P || Q) = 1 - alpha + alpha H_{1/alpha}(Q || P) <= 1 - alpha + alpha G(1/alpha) for alpha <= 1. The
+Let U bound the privacy loss of every neighbouring pair in **both** directions, almost surely (T39, T40) or in its tails
+(T41, T53a), and G(alpha) = E(1 - alpha e^{-U})_+. Then H_alpha(P || Q) <= G(alpha), and, with the other direction
+reversed, H_alpha(P || Q) = 1 - alpha + alpha H_{1/alpha}(Q || P) <= 1 - alpha + alpha G(1/alpha) for alpha <= 1. The
 profile is convex, so it lies below the greatest convex minorant of the two: G from e^edge on, its mirror image below
 e^-edge, and between them their common tangent, which has slope -Q(U > edge) where
 
@@ -62,7 +62,7 @@ class BoundingLoss:
         return _raised_until_one(self.side, under_both=False).log_moment(c)
 
     def mirrored(self) -> "MirroredLoss":
-        """Return the symmetric privacy loss distribution that dominates every pair bounded by U in both orders."""
+        """Return the symmetric privacy loss distribution that dominates every pair bounded by U in both directions."""
         _, q = self.side.above()
         if not self.atom or self.atom < q:
             return MirroredLoss(_raised_until_one(self.side, under_both=True))

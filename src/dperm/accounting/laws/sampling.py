@@ -55,7 +55,7 @@ def remove_log_delta(base: Profile, rate: float, epsilon: float) -> float:
 
 
 def add_log_delta(base: Profile, rate: float, epsilon: float) -> float:
-    """Log of H_{e^eps}(Q || A) = q e^{eps - u} delta_base(u) with l(-u) = -eps; 0 from eps = -log(1 - q) on (T22).
+    """Log of H_{e^eps}(Q || A) = q e^{eps - u} delta_base(u) with l(-u) = -eps; 0 for eps >= -log(1 - q) (T22).
 
     On the optimal set {l < -eps}: Q - e^eps A = e^eps q (e^{-u} Q - P), and the base pair is symmetric.
     """

@@ -18,7 +18,7 @@ from dperm.privacy.adjacency import Direction
 class SubsampledGaussianLoss:
     """T22 (add/remove) and T25 (replace-one): noise N(0, sigma^2), the record in the sample with probability ``rate``.
 
-    remove:  (1-q) N(0) + q N(1)  against  N(0);      add: the same pair in the other order;
+    remove:  (1-q) N(0) + q N(1)  against  N(0);      add: the same pair, reversed;
     replace: (1-q) N(0) + q N(1)  against  (1-q) N(0) + q N(-1), symmetric, the worst pair in every dimension (T25).
     In every direction the loss is monotone in the output x.
     """

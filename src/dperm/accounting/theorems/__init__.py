@@ -26,7 +26,7 @@ Rényi DP (T16, T17, T24a, T26) is in ``dperm.accounting.rdp``. Noise scales, ep
 to spend and lower bounds are rounded down. No function in this package reads data.
 
 There is no central-limit ("CLT-GDP") accountant, mu ~ q sqrt(T (e^{1/sigma^2} - 1)) (T19). It is a limit without an
-error bound, and it underestimates epsilon: 1.618 instead of 1.828 at q = .01, sigma = 1, T = 1000 and delta = 1e-5.
+error bound, and underestimates epsilon: 1.618 instead of 1.828 at q = 0.01, sigma = 1, T = 1000 and delta = 1e-5.
 """
 
 from dperm.accounting.theorems.composition import (

@@ -67,7 +67,7 @@ class LossAtoms:
 
 
 def response_atoms(counts: Mapping[float, int]) -> LossAtoms:
-    """The atoms of composed randomised responses: ``counts[eps]`` of them with parameter eps > 0.
+    """The atoms of composed randomized responses: ``counts[eps]`` of them with parameter eps > 0.
 
     They dominate every composition of pure mechanisms with these parameters [Kairouz, Oh & Viswanath 2015].
     """

@@ -21,7 +21,7 @@ _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 def log_response_mass(lies: Array, count: int, epsilon: float) -> Array:
     """Log of C(k, l) e^{(k-l) eps} / (1 + e^eps)^k at l = ``lies``, rounded up.
 
-    The probability that k = ``count`` randomised responses tell l lies, each a lie with probability 1/(1+e^eps).
+    The probability that k = ``count`` randomized responses tell l lies, each a lie with probability 1/(1+e^eps).
     """
     log_truth = -math.log1p(math.exp(-epsilon))
     log_lie = log_truth - epsilon

@@ -3,7 +3,7 @@
 """Composition theorems of the textbooks: basic (T11), advanced (T12) and its inverse (T12a).
 
 All three assume parameters that are fixed before the first release; the mechanisms may be chosen adaptively, the
-budgets may not (T14 lists what a filter needs). The exact answers are in ``optimal``.
+budgets may not (T14 states the conditions for a filter). The exact answers are in ``optimal``.
 """
 
 import math
@@ -55,8 +55,9 @@ def advanced_composition(epsilon: float, delta: float, *, count: int, slack: flo
             eps'   = eps sqrt(2 T ln(1/slack)) + T eps (e^eps - 1)/(e^eps + 1)
             delta' = T delta + slack.
 
-    Erratum E1: lecture S1 prints the denominator as e^{eps+1}. The printed formula is too small, and unsafe. For eps =
-    1, T = 1000 and slack = 1e-6 it gives 398.8, where the true delta is 0.986 (T13). The correct value is 628.3.
+    Erratum E1: lecture S1 (see docs/errata.md) prints the denominator as e^{eps+1}. The printed formula is too small
+    and therefore unsafe. For eps = 1, T = 1000 and slack = 1e-6 it gives 398.8, where the true delta is 0.986 (T13).
+    The correct value is 628.3.
 
     Parameters
     ----------
@@ -72,8 +73,8 @@ def advanced_composition(epsilon: float, delta: float, *, count: int, slack: flo
     Returns
     -------
     tuple[float, float]
-        (epsilon, delta), rounded up. The epsilon is not capped at the T eps of T11, which is smaller for few
-        mechanisms. ``advanced_composition_delta`` has a sharper delta.
+        (epsilon, delta), rounded up. The epsilon is not capped at the T eps of T11, which is smaller for a small number
+        of mechanisms. ``advanced_composition_delta`` gives a smaller delta.
 
     Raises
     ------
@@ -119,7 +120,7 @@ def advanced_composition_delta(delta: float, *, count: int, slack: float) -> flo
 
 
 def per_step_epsilon(epsilon: float, *, count: int, slack: float) -> float:
-    """Return the epsilon for each of ``count`` mechanisms so that together they stay within ``epsilon``.
+    """Return the epsilon of each of ``count`` mechanisms for which their composition stays within ``epsilon``.
 
     Theorem T12a [Dwork & Roth 2014, Cor 3.21].
         If 0 < eps < 1 and slack <= 1/2, T mechanisms with eps' = eps / sqrt(8 T ln(1/slack)) and delta' each compose

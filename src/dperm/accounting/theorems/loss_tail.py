@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tail of the privacy loss against the exact delta (T2): why an accountant must not use the tail.
 
-The exact delta is E[(1 - e^{eps - L})_+] (T2), not P(L > eps). Erratum E11: S1 uses the tail as an accountant, and in
-one direction of the pair only.
+The exact delta is E[(1 - e^{eps - L})_+] (T2), not P(L > eps). Erratum E11: lecture S1 (see docs/errata.md) uses the
+tail as an accountant, and only in one direction of the pair.
 """
 
 import math
@@ -17,15 +17,15 @@ from dperm.accounting.theorems._rounding import ALLOWANCE, up_delta
 def gaussian_loss_tail(epsilon: float, mu: float) -> float:
     """Return P(L > epsilon) for the privacy loss L ~ N(mu^2/2, mu^2) of the Gaussian mechanism.
 
-    Theorem T2a: if P(L > eps) <= delta for both orders of every pair, the mechanism is (eps, delta)-DP. The condition
-    is sufficient, not necessary. At mu = 1 and eps = 3 the tail is .00621, and the exact delta is .00154.
+    Theorem T2a: if P(L > eps) <= delta in both directions of every pair, the mechanism is (eps, delta)-DP. The
+    condition is sufficient, not necessary. At mu = 1 and eps = 3 the tail is 0.00621, and the exact delta is 0.00154.
 
     Parameters
     ----------
     epsilon
         Threshold of the privacy loss.
     mu
-        Ratio of sensitivity and standard deviation, positive.
+        Ratio of sensitivity to standard deviation, positive.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def gaussian_tail_epsilon(mu: float, delta: float) -> float:
     Parameters
     ----------
     mu
-        Ratio of sensitivity and standard deviation, positive.
+        Ratio of sensitivity to standard deviation, positive.
     delta
         Delta, in (0, 1).
 

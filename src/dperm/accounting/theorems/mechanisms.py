@@ -47,7 +47,7 @@ def laplace_profile(epsilon: float, scale: float, sensitivity: float = 1.0) -> f
     """Return the exact delta of a one-dimensional Laplace mechanism.
 
     Theorem T5 (profile), eps0 = Delta/b.
-        delta(eps) = 1 - e^{(eps - eps0)/2} for 0 <= eps <= eps0, and 0 beyond.
+        delta(eps) = 1 - e^{(eps - eps0)/2} for 0 <= eps <= eps0, and 0 for eps > eps0.
 
     Parameters
     ----------
@@ -76,14 +76,14 @@ def laplace_profile(epsilon: float, scale: float, sensitivity: float = 1.0) -> f
 def classical_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     """Return the textbook standard deviation of Gaussian noise, Delta sqrt(2 ln(1.25/delta)) / epsilon.
 
-    The formula is for comparison only.
+    The formula is meant only for comparison.
 
     Theorem T6a [Dwork & Roth 2014, Thm A.1].
         For 0 < eps < 1, N(0, sigma^2 I) noise on a query of L2 sensitivity Delta is (eps, delta)-DP.
 
-    Erratum E2: two lectures state the theorem for every eps > 0. The formula fails from eps = 8.4198 on at delta = 1e-5
-    (6.7718 at 1e-2, 7.4635 at 1e-3, 9.3743 at 1e-8); at eps = 10 the true delta is 2.27e-5. For smaller eps the formula
-    adds more noise than necessary: 1.58 times as much at eps = .1, and 1.30 times at eps = 1.
+    Erratum E2: two lectures state the theorem for every eps > 0. At delta = 1e-5 the formula fails for eps >= 8.4198
+    (6.7718 at delta = 1e-2, 7.4635 at 1e-3, 9.3743 at 1e-8); at eps = 10 the true delta is 2.27e-5. For smaller eps the
+    formula adds more noise than necessary: 1.58 times as much at eps = 0.1, and 1.30 times at eps = 1.
     ``analytic_gaussian_sigma`` is exact at every eps.
 
     Parameters
@@ -236,7 +236,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 
     Theorem T18 [Bun & Steinke 2016, Prop 1.3]: rho-zCDP implies (rho + 2 sqrt(rho ln(1/delta)), delta)-DP.
 
-    ``rdp_epsilon(rho * orders, delta)`` (T17) is smaller: 2.166 instead of 2.524 at rho = .125 and delta = 1e-5, where
+    ``rdp_epsilon(rho * orders, delta)`` (T17) is smaller: 2.166 instead of 2.524 at rho = 0.125 and delta = 1e-5, where
     the Gaussian mechanism itself has 1.993.
 
     Parameters

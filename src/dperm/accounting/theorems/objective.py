@@ -23,9 +23,9 @@ def planar_objective_delta(epsilon: float, noise_multiplier: float, *, determina
     epsilon
         Epsilon, at least 0.
     noise_multiplier
-        Ratio sigma/L of the noise and the Lipschitz constant.
+        Ratio sigma/L of the standard deviation of the noise to the Lipschitz constant.
     determinant
-        Charge c for the determinant; log(1 + beta/Lambda) for linear models (T37).
+        Privacy loss c of the determinant; log(1 + beta/Lambda) for linear models (T37).
 
     Returns
     -------

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimal composition of (epsilon, delta) mechanisms: homogeneous (T13) and heterogeneous (T14).
 
-Every (eps, delta)-DP mechanism is dominated by randomised response with an escape: mass delta at loss +infinity, and
+Every (eps, delta)-DP mechanism is dominated by randomized response with an escape: mass delta at loss +infinity, and
 (1-delta) e^eps/(1+e^eps) at +eps, (1-delta)/(1+e^eps) at -eps. The composition of these is the worst case, so no
-smaller delta follows from the parameters alone. Knowing the mechanisms themselves does better: account() does.
+smaller delta follows from the parameters alone. If the mechanisms themselves are known, account() gives smaller values.
 """
 
 from collections import Counter
@@ -102,9 +102,10 @@ def heterogeneous_composition_delta(
         1 - prod(1-delta_i) (1 - sum_S (e^{sum_S eps_i} - e^{eps_g + sum_{not S} eps_i})_+ / prod(1+e^{eps_i})),
         where S ranges over all subsets.
 
-    Erratum E29: S1 refers to Kairouz et al. for this case, but their heterogeneous bound is not optimal. The optimal
-    bound is #P-hard to compute. Equal epsilons are merged into binomial counts, which leaves prod(k_j + 1) atoms for
-    the distinct values. About twenty different epsilons, or millions of equal ones, are feasible.
+    Erratum E29: lecture S1 (see docs/errata.md) refers to Kairouz et al. for this case, but their heterogeneous bound
+    is not optimal. The optimal bound is #P-hard to compute. Equal epsilons are merged into binomial counts, which
+    leaves prod(k_j + 1) atoms for the distinct values. About twenty different epsilons, or millions of equal epsilons,
+    are feasible.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shuffled batches (T27): a lower bound on their leakage, and the guarantee that may be claimed for them.
 
-Poisson accounting (T22) is proved for a Poisson sampler and for nothing else.
+Poisson accounting (T22) is proved only for a Poisson sampler.
 """
 
 import math
@@ -28,7 +28,7 @@ def shuffled_delta_lower(epsilon: float, noise_multiplier: float, *, batches: in
         where F is the standard normal distribution function. The underlying event is "some step exceeds C".
 
     At sigma = 0.4, T = 10^4 and eps = 4 the bound is 0.226, whereas Poisson accounting of the same run gives 1.17e-5.
-    Every C gives a valid bound, so the maximisation need not be exact.
+    Every C gives a valid bound, so the maximization need not be exact.
 
     Parameters
     ----------
@@ -82,8 +82,9 @@ def shuffle_without_amplification(noise_multiplier: float, epochs: int, *, adjac
 
     Theorem T27 (second part).
         E epochs in which each record is in exactly one batch, with noise multiplier sigma on the clipped sum, are
-        sqrt(E) s / sigma-GDP. Here s = 2 under replace-one, and s = 1 if a record is replaced by a blank one. The
-        numbers of records and batches and the normaliser are public. The permutation does not depend on the data.
+        sqrt(E) s / sigma-GDP. Here s = 2 under replace-one, and s = 1 if a record is replaced by a blank record. The
+        numbers of records and batches and the divisor of the sum are public. The permutation does not depend on the
+        data.
 
     There is no such bound under add_remove, since removing a record moves other records to other batches. With a fixed
     order, an epoch of T batches then has mu = sqrt(4(T-1)+1)/sigma, which is attained. If the number of steps depends

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Audit subjects adding noise to one of two values: additive mechanisms, and output perturbation."""
+"""Audit subjects that add noise to one of two values: additive mechanisms, and output perturbation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -41,11 +41,11 @@ class AdditiveSubject:
     mechanism
         The additive mechanism.
     without, included
-        Value without and with the record.
+        Values without and with the record.
     claimed, profile
         Claimed guarantee and its privacy profile.
     facts
-        Public numbers for the report.
+        Public facts for the report.
     bits
         Source of randomness.
     """
@@ -88,7 +88,7 @@ def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> A
     Returns
     -------
     AdditiveSubject
-        Subject for `audit`.
+        Mechanism to pass to `audit`.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> A
 
 
 def of_output(plan: OutputPlan, *, bits: Bits | None = None) -> AdditiveSubject:
-    """Build an output perturbation subject: one minimisation per neighbour, fresh noise for every run (T30, T32)."""
+    """Build an output perturbation subject: one minimization per neighbour, fresh noise for every run (T30, T32)."""
     pair = farthest_minimiser_neighbours(plan.spec, plan.adjacency)
     tolerance = plan.tolerance
     assert tolerance is not None  # output perturbation solves

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Black-box audit: a fair coin for each run, and several statistics sharing alpha."""
+"""Black-box audit: a fair coin for each run, and several statistics that share alpha."""
 
 from collections.abc import Sequence
 
@@ -34,11 +34,11 @@ def audit(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Finding:
-    """Run ``subject`` many times, include the record according to a fair coin, and guess the coins.
+    """Run ``subject`` many times, include the record according to coin flips, and guess these flips.
 
     **Guarantees.** If the subject keeps its claim, the finding reports a violation with probability at most 1 -
-    confidence over the coins and the noise (A4, A5). This holds for any scores, neighbours and number of runs; a poor
-    choice makes the bounds weaker, but never invalid. The absence of a violation does not prove the claim.
+    confidence over the coin flips and the noise (A4, A5). This holds for any scores, neighbours and number of runs; a
+    poor choice makes the bounds weaker, but never invalid. The absence of a violation does not prove the claim.
 
     **Edge cases.**
 
@@ -59,9 +59,9 @@ def audit(
     confidence
         Simultaneous confidence level of all bounds.
     delta
-        The delta of the bounds; by default the claim's. The claimed epsilon must be finite there.
+        The delta of the bounds; by default the delta of the claim. The claimed epsilon must be finite at this delta.
     seed
-        Seed of the auditor's coins, not of the noise; None draws a seed from the operating system.
+        Seed of the auditor's coin flips, not of the noise; None draws a seed from the operating system.
     progress
         Callback that receives the completed fraction of the runs.
 
@@ -73,8 +73,8 @@ def audit(
     Raises
     ------
     ParameterError
-        Before any run, if there is no claim (or none at ``delta``), no statistic, or too few runs for any bound. After
-        the runs, if a statistic does not return one number for each run.
+        Before any run, if the subject has no claim (or no claim at ``delta``), there is no statistic, or there are too
+        few runs for any bound. After the runs, if a statistic does not return one number for each run.
     DataError
         If outputs are not numbers, or not one row for each run.
 
@@ -123,7 +123,7 @@ def _levels(statistics: tuple[Statistic, ...], alpha: float) -> list[float]:
 
 
 def _bound(statistic: Statistic, sample: RunSample, delta: float, alpha: float) -> LowerBound:
-    """Return the statistic's bound; raise ``ParameterError`` if a custom one has too little confidence."""
+    """Return the statistic's bound; raise ``ParameterError`` if a custom statistic has too little confidence."""
     found = statistic.bound(sample, delta=delta, alpha=alpha)
     if isinstance(found, LowerBound) and found.confidence >= 1 - alpha - ROUNDING:
         return found
@@ -134,7 +134,7 @@ def _bound(statistic: Statistic, sample: RunSample, delta: float, alpha: float) 
 
 
 def _require_enough(runs: int, statistics: tuple[Statistic, ...], levels: list[float]) -> int:
-    """Return ``runs``; raise ``ParameterError`` if no statistic could show an epsilon above 0 with so few."""
+    """Return ``runs``; raise ``ParameterError`` if that is too few for any statistic to show an epsilon above 0."""
     pairs = list(zip(statistics, levels, strict=True))
     if not any(one.tested(runs) >= fewest_guesses(level) for one, level in pairs):
         least = min(_fewest(one, fewest_guesses(level)) for one, level in pairs)
@@ -148,16 +148,16 @@ def _require_enough(runs: int, statistics: tuple[Statistic, ...], levels: list[f
 
 
 def _fewest(statistic: Statistic, guesses: int) -> int:
-    """Return the fewest runs leaving so many guesses, at most ``LARGEST_SPLIT`` times the guesses."""
+    """Return the smallest number of runs that leaves so many guesses, at most ``LARGEST_SPLIT`` times the guesses."""
     most = LARGEST_SPLIT * guesses
     return next((runs for runs in range(guesses, most) if statistic.tested(runs) >= guesses), most)
 
 
 def _draw_sample(subject: Subject, runs: int, seed: int | None, progress: Progress | None) -> RunSample:
-    """Draw independent fair coins, and run the subject.
+    """Draw independent fair coin flips, and run the subject.
 
-    The coins come from a branch of the seed's generator, so noise simulated with the same seed is different. The
-    subject gets a read-only copy and cannot change the auditor's coins.
+    The coin flips come from a branch of the seed's generator, so noise simulated with the same seed is different. The
+    subject gets a read-only copy and cannot change the auditor's coin flips.
     """
     included: Truths = generator(seed).spawn(1)[0].random(runs) < 0.5
     shown = included.copy()

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradient perturbation as an audit subject: noisy gradients of all steps, on a line, for many runs at once (T45).
 
-The guarantee covers the sequence of noisy gradients, here (runs, steps, 1) numbers. The coefficients coefficients are a
-function of this sequence. In more dimensions, the other coordinates are noise independent of the data.
+The guarantee covers the sequence of noisy gradients, here (runs, steps, 1) numbers. The coefficients are a function of
+this sequence. In more dimensions, the other coordinates are noise independent of the data.
 """
 
 from collections.abc import Callable, Mapping
@@ -83,7 +83,7 @@ class DescentSubject(LineSubject):
         return found
 
     def coefficients(self, outputs: Floats) -> Floats:
-        """Return the coefficient coefficients by the plan after these noisy gradients (T3)."""
+        """Return the coefficients that the plan computes from these noisy gradients (T3)."""
         return self.descend(lambda step, theta: outputs[:, step, 0], len(outputs))
 
     def descend(self, gradient: Callable[[int, Floats], Floats], runs: int, *, most: int = MOST_STEPS) -> Floats:
@@ -101,7 +101,7 @@ class DescentSubject(LineSubject):
 
 
 def of_gradient(plan: GradientPlan, *, bits: Bits | None = None) -> DescentSubject:
-    """Build a gradient perturbation subject with the candidate neighbours of the most distant gradients.
+    """Build a gradient perturbation subject on the candidate neighbours with the most distant gradients.
 
     Simulated noise compares the candidates before any run. A crowd may keep the iterates where a record's gradient is
     longest. Steps that are short relative to margins need no crowd.

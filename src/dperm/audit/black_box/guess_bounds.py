@@ -19,7 +19,7 @@ RATE_SHARE = 0.1
 
 @dataclass(frozen=True)
 class GuessCounts:
-    """Number of correct guesses, of all guesses, and of all runs."""
+    """Numbers of correct guesses, of all guesses, and of all runs."""
 
     correct: int
     guesses: int
@@ -66,5 +66,5 @@ def gaussian_bound_from_counts(counts: GuessCounts, *, delta: float, alpha: floa
 
 
 def fewest_guesses(alpha: float) -> int:
-    """Return the least number of guesses able to show anything if all are right: alpha^(1/r) > 1/2."""
+    """Return the smallest number r of guesses with a bound above 0 if all are right: alpha^(1/r) > 1/2."""
     return math.floor(math.log(alpha) / math.log(0.5)) + 1

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Likelihood ratios of additive noise as statistics, with simulated noise for choosing their thresholds.
 
-Simulated coins and noise are never used as protective noise.
+Simulated coin flips and noise are never used to protect data.
 """
 
 import numpy as np
@@ -26,17 +26,17 @@ SLACK = 1e-6
 
 
 def simulated_coins(runs: int = SIMULATED_RUNS) -> Truths:
-    """Return alternating coins: simulated runs need no randomness here."""
+    """Return alternating coin flips: simulated runs need no randomness here."""
     return np.asarray(np.arange(runs) % 2 == 0)
 
 
 def simulated_normal(purpose: str, size: tuple[int, int]) -> Floats:
-    """Return standard normal numbers, always the same, so thresholds are a function of the plan alone."""
+    """Return standard normal numbers, from a fixed seed, so thresholds are a function of the plan alone."""
     return generator(SEED, purpose).standard_normal(size)
 
 
 def simulated_laplace(purpose: str, size: tuple[int, int]) -> Floats:
-    """Return numbers with density proportional to e^-|x|, always the same."""
+    """Return numbers with density proportional to e^-|x|, from a fixed seed."""
     return generator(SEED, purpose).laplace(size=size)
 
 
@@ -64,7 +64,7 @@ def additive_statistic(mechanism: AdditiveMechanism, without: Floats, included: 
 
     For Gaussian noise, every run gets a guess (the trade-off is Gaussian, T6). For pure-DP noise in one dimension, the
     ratio is maximal outside the interval between the values, so the threshold is known in advance (A4). Otherwise
-    simulated runs determine it.
+    simulated runs determine the threshold.
     """
     score, name = log_ratio(mechanism, without, included), "likelihood ratio"
     if isinstance(mechanism, GaussianMechanism):

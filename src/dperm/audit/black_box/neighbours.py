@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Neighbouring data sets on a line, close to the worst case of a method, and their empirical risk.
+"""Neighbouring data sets on a line, close to the worst case for a method, and their empirical risk.
 
 All rows lie along the first axis. One dimension is the worst case for most methods, because noise in other dimensions
-only hides the signal. The other records may be rows of zeros, or a crowd moving the model to the most sensitive point.
-A crowd has rows of the largest norm, or short rows, shifting the minimiser with little added curvature (T30).
+only hides the signal. The other records may be rows of zeros, or a crowd that moves the model to the most sensitive
+point. A crowd has rows of the largest norm, or short rows that shift the minimizer with little added curvature (T30).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -47,7 +47,7 @@ class LineProblem:
     rows: Rows
 
     def gradient(self, theta: Floats) -> Floats:
-        """Return the sum of the records' clipped gradients (T44) at each theta, without the regulariser."""
+        """Return the sum of the records' clipped gradients (T44) at each theta, without the regularizer."""
         total = np.zeros_like(theta)
         for x, target, count in self.rows:
             total += count * self.spec.weight * x * self.spec.loss.slopes(x * theta, np.full(1, target), self._limit(x))
@@ -62,7 +62,7 @@ class LineProblem:
         return total
 
     def minimiser(self, linear: Floats) -> Floats:
-        """Minimise Lambda theta^2 / 2 + losses + linear theta by bisection of its increasing derivative."""
+        """Minimize Lambda theta^2 / 2 + losses + linear theta by bisection of its increasing derivative."""
         strength = self.spec.strength
         pull = sum(count for x, _, count in self.rows if x) * self.spec.lipschitz
         low, high = (-linear - pull) / strength, (-linear + pull) / strength
@@ -172,13 +172,13 @@ def candidate_neighbours(spec: ProblemSpec, adjacency: Adjacency) -> Iterator[Ne
 def worst_neighbours(
     spec: ProblemSpec, adjacency: Adjacency, value: Callable[[Neighbours], float], *, method: str = "audit"
 ) -> Neighbours:
-    """Return the candidate with the largest value; among equals the first, hence the simplest."""
+    """Return the candidate with the largest value; among equals, the first and simplest one."""
     require_line(spec, method)
     return max(candidate_neighbours(spec, adjacency), key=value)
 
 
 def farthest_minimiser_neighbours(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
-    """Return the neighbours with the most distant minimisers (T30), at most 2L/Lambda or L/Lambda apart."""
+    """Return the neighbours with the most distant minimizers (T30), at most 2L/Lambda or L/Lambda apart."""
     found: dict[Rows, float] = {}
 
     def minimiser(line: LineProblem) -> float:
@@ -193,14 +193,14 @@ def farthest_minimiser_neighbours(spec: ProblemSpec, adjacency: Adjacency) -> Ne
 
 
 def opposite_records(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
-    """Return the longest record against its opposite or against none, without other records, for any method."""
+    """Return neighbours that suit any method: the longest record against its opposite or no record, without others."""
     require_line(spec, "audit")
     record, other = _records(spec)[:2]
     return Neighbours(spec, adjacency, record, None if adjacency is Adjacency.ADD_REMOVE else other)
 
 
 def _records(spec: ProblemSpec) -> tuple[Row, ...]:
-    """Return candidate records; for classes y = 1 suffices, because a margin depends on y x only."""
+    """Return candidate records; for classes y = 1 suffices, because a margin depends only on y x."""
     radius = spec.radius / (1 + 2.0**-50)
     if spec.loss.labels is LabelKind.SIGN:
         return ((radius, 1.0, 1), (-radius, 1.0, 1), (radius / 2, 1.0, 1))

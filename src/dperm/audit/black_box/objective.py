@@ -29,9 +29,9 @@ USUAL_RUNS, USUAL_ALPHA = 100_000, 0.05
 
 @dataclass(frozen=True)
 class ObjectiveSubject(LineSubject):
-    """Minimiser of a perturbed objective plus output noise, for data along the first axis.
+    """Minimizer of a perturbed objective plus output noise, for data along the first axis.
 
-    The plan's sampler draws b. Bisection finds the minimiser, more accurately than the plan's tolerance.
+    The plan's sampler draws b. Bisection finds the minimizer, more accurately than the plan's tolerance.
     """
 
     plan: ObjectivePlan
@@ -71,7 +71,7 @@ class ObjectiveSubject(LineSubject):
 
 
 def of_objective(plan: ObjectivePlan, *, bits: Bits | None = None) -> ObjectiveSubject:
-    """Build an objective perturbation subject with the candidate neighbours of the largest expected bound."""
+    """Build an objective perturbation subject on the candidate neighbours with the largest expected bound."""
     runs = SimulatedRuns(plan, TRIED)
     pair = worst_neighbours(
         plan.spec, plan.adjacency, lambda pair: round(runs.expected_epsilon(pair), 3), method="objective"
@@ -80,7 +80,7 @@ def of_objective(plan: ObjectivePlan, *, bits: Bits | None = None) -> ObjectiveS
 
 
 def log_density(plan: ObjectivePlan, line: LineProblem, outputs: Floats) -> Floats:
-    """Return the log-density of the exact minimiser, up to a constant, ignoring the tiny noise on the coefficients."""
+    """Return the log-density of the exact minimizer, up to a constant, ignoring the tiny noise on the coefficients."""
     strength, first = plan.spec.strength, outputs[:, 0]
     b = strength * outputs
     b[:, 0] += line.gradient(first)
@@ -99,7 +99,7 @@ class SimulatedRuns:
     known: dict[Rows, Floats] = field(default_factory=dict)
 
     def sample(self, pair: Neighbours) -> RunSample:
-        """Return the minimisers with and without the record as a sample."""
+        """Return the minimizers with and without the record as a sample."""
         both = [self.minimisers(line) for line in (pair.included, pair.excluded)]
         return RunSample(np.concatenate(both), np.repeat([True, False], self.runs // 2))
 
@@ -111,7 +111,7 @@ class SimulatedRuns:
         return simulated_thresholds(np.subtract(*sides), runs.included, AuditSize(USUAL_RUNS, delta, USUAL_ALPHA))[0]
 
     def minimisers(self, line: LineProblem) -> Floats:
-        """Return the minimiser at each b; each line is solved once and cached."""
+        """Return the minimizer at each b; each line is solved once and cached."""
         if line.rows not in self.known:
             theta = -self.noise / self.plan.spec.strength
             theta[:, 0] = line.minimiser(self.noise[:, 0])

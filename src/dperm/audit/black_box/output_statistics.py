@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics for an unknown output distribution: a direction, differences between steps, and low bits.
+"""Statistics for an unknown output distribution: a direction, differences between steps, and low-order bits.
 
-Most statistics are learnt on the runs reserved for choosing thresholds (`SelectedThreshold`). The sum of all steps
-misses noise reused in every step; their differences detect it. Raw floating-point noise is visible in the lowest bits
-only: low-order bits reveal the summands of a floating-point sum (Mironov 2012, A12).
+Most statistics are learned on the runs reserved for choosing thresholds (`SelectedThreshold`). The sum of all steps
+does not reveal noise that is reused in every step; differences between steps do. Raw floating-point noise is visible
+only in the lowest bits: low-order bits reveal the summands of a floating-point sum (Mironov 2012, A12).
 """
 
 import numpy as np
@@ -27,19 +27,19 @@ def low_order_bits(without: ArrayLike, included: ArrayLike, *, share: float = 1.
     """Return a test of whether an output w can be a floating-point sum s + noise (A12).
 
     Here s is the noiseless output of either side. A floating-point sum w = s + noise often satisfies fl(fl(w - s) + s)
-    = w; a sum with a different s often does not. The guess is "out" if w fails only for the s with the record, and "in"
-    if w fails only for the s without it. Otherwise there is no guess. The rule is fixed in advance. The test also
-    depends on the size of the output, since doubles are coarser at larger values. A correct mechanism may therefore
-    have a bound above 0, but not above its claim. Only a bound above the claim is a leak. For raw Laplace noise at s =
-    0 and 1, the test fails in a fifth of the runs without the record, and in none of the runs with it. Noise on a grid
-    reveals nothing beyond its claim.
+    = w; a sum with a different s often does not. The guess is "out" if w fails this test only for the s with the
+    record, and "in" if w fails it only for the s without the record. Otherwise there is no guess. The rule is fixed in
+    advance. The test also depends on the size of the output, since doubles are coarser at larger values. A correct
+    mechanism may therefore have a bound above 0, but not above its claim. Only a bound above the claim is a leak. For
+    raw Laplace noise at s = 0 and 1, the test fails in a fifth of the runs without the record, and in none of the runs
+    with the record. Noise on a grid reveals nothing beyond its claim.
 
     Parameters
     ----------
     without, included
         Noiseless outputs without and with the record.
     share
-        Relative share of the error probability alpha for this statistic.
+        Relative share of the error probability alpha for this statistic, positive.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def projection(*, share: float = 1.0, split: float = SPLIT, gaussian: bool = Fal
     Parameters
     ----------
     share
-        Relative share of the error probability alpha for this statistic.
+        Relative share of the error probability alpha for this statistic, positive.
     split
         Fraction of the runs for learning the direction and the threshold.
     gaussian
@@ -98,7 +98,7 @@ def step_differences(*, share: float = 1.0, split: float = SPLIT) -> SelectedThr
     Parameters
     ----------
     share
-        Relative share of the error probability alpha for this statistic.
+        Relative share of the error probability alpha for this statistic, positive.
     split
         Fraction of the runs for learning the direction and the threshold.
 
@@ -116,7 +116,7 @@ def low_bits(*, share: float = 1.0, split: float = SPLIT) -> SelectedThreshold:
     Parameters
     ----------
     share
-        Relative share of the error probability alpha for this statistic.
+        Relative share of the error probability alpha for this statistic, positive.
     split
         Fraction of the runs for learning the sign and the threshold.
 

@@ -22,7 +22,7 @@ from dperm.presentation.spelling import arg
 
 
 def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subject:
-    """Build an audit subject from a plan, with neighbours chosen for its method and the plan's own noise.
+    """Build an audit subject from a plan, with neighbours chosen for its method, and with the plan's own noise.
 
     Output, objective and gradient perturbation are audited in one dimension, where the likelihood ratio is known and
     100,000 runs take seconds. Their bounds are close to the claim where the theorem is tight. Plans in more dimensions
@@ -41,7 +41,7 @@ def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subjec
     Returns
     -------
     Subject
-        Subject for `audit`.
+        Mechanism to pass to `audit`.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subjec
 
 
 def repeated_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> RepeatedTraining:
-    """Build a subject calling the plan's own ``learn`` once for each run."""
+    """Build a subject that calls the plan's own ``learn`` once for each run."""
     source, pair = bits or SystemBits(), opposite_records(plan.spec, plan.adjacency)
     workers = checks.count("workers", workers, "It is the number of processes.", most=MOST_WORKERS)
     if workers > 1 and not source.is_private:

@@ -29,10 +29,10 @@ from dperm.errors import DataError, ParameterError
 from dperm.noise.arrays import Floats
 
 DISTINCT, MOST, OTHERS = 6, 32, 4
-"""Numbers of initial training runs: six suffice if all differ.
+"""Numbers of initial training runs: six suffice if all outputs differ.
 
-Otherwise there are 32, and at least four must differ from the most frequent one. Independent processes then look like
-copies with probability at most 2e-6.
+Otherwise there are 32 runs, and at least four outputs must differ from the most frequent output. Independent processes
+then look like copies with probability at most 2e-6.
 """
 _inherited: dict[str, Trainings] = {}
 """Training function and data of this process, set once at its start."""
@@ -63,7 +63,7 @@ class FirstOutputs:
     known: dict[bytes, int] = field(default_factory=dict)
 
     def require_new(self, process: int, rows: Floats) -> None:
-        """Raise ``ParameterError`` for rows also released by another process; rows varying little are ignored."""
+        """Raise ``ParameterError`` for rows also released by another process; rows that vary little are ignored."""
         if varies_enough(rows) and self.known.setdefault(rows.tobytes(), process) != process:
             raise ParameterError(
                 argument="workers",
@@ -136,7 +136,7 @@ def _context(trainings: Trainings) -> BaseContext:
 
 
 def _initialise(trainings: Trainings) -> None:
-    """Initialise a new process: leave interrupts to the parent, and reseed the modules' global generators.
+    """Initialize a new process: leave interrupts to the parent, and reseed the modules' global generators.
 
     The noise of dperm rekeys itself after a fork. Generator objects owned by the user continue identically in every
     process; the first outputs reveal such copies.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any training function as an audit subject: run repeatedly on two data sets, optionally in several processes.
 
-A claim covers only neighbouring data sets, so distinguishing other data sets refutes nothing. Comparable data sets are
-therefore checked. Errors report sizes, never values.
+A claim covers only neighbouring data sets, so an attack on other data sets refutes nothing. Data sets that can be
+compared are therefore checked. Errors report sizes, never values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ CHUNKS = 64
 
 
 def require_neighbours(with_record: object, without_record: object, adjacency: Adjacency) -> None:
-    """Raise ``ParameterError`` for comparable data sets that are not neighbours; accept incomparable ones unchecked."""
+    """Raise ``ParameterError`` for comparable data sets that are not neighbours; accept other types unchecked."""
     one, other = rows_of(with_record), rows_of(without_record)
     if one is None or other is None or not _same_layout(one, other):
         return
@@ -65,8 +65,8 @@ def require_neighbours(with_record: object, without_record: object, adjacency: A
 def rows_of(data: object) -> Rows | None:
     """Return the parts of a data set, or None if its records cannot be compared.
 
-    An array or a list is one part. A tuple of arrays or lists of equal length, such as (X, y), has several. A table (a
-    pandas DataFrame) has its values. A list of two lists is ambiguous and is not compared.
+    An array or a list is one part. A tuple of arrays or lists of equal length, such as (X, y), has several parts. The
+    part of a table (a pandas DataFrame) is its values. A list of two lists is ambiguous and is not compared.
     """
     if isinstance(data, list) and len(data) == 2 and all(hasattr(part, "__len__") for part in data):
         return None
@@ -174,7 +174,7 @@ def repeated(
         Number of processes. Processes are forked where possible; otherwise ``train`` and the data must be picklable.
         Every process needs its own random numbers, as the noise of dperm and the global generators of random, numpy and
         torch provide. A generator stored in ``train`` would be copied to every process. Create such a generator inside
-        ``train``, without a seed, or use one process. Each process first makes 6 to 38 training runs that the audit
+        ``train``, without a seed, or use one process. Each process first performs 6 to 38 training runs that the audit
         does not use, to detect copied random numbers. A mixture of copied and fresh numbers is not detected.
     statistics
         Statistics to test; by default `projection` and `low_bits`.
@@ -186,7 +186,7 @@ def repeated(
     Returns
     -------
     RepeatedTraining
-        Subject for `audit`.
+        Mechanism to pass to `audit`.
 
     Raises
     ------

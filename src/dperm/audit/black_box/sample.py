@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sample of an audit: outputs of the runs, and coins for the inclusion of the record."""
+"""Sample of an audit: outputs of the runs, and coin flips for the inclusion of the record."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from dperm.noise.arrays import Floats
 
 Truths = NDArray[np.bool_]
 Progress = Callable[[float], None]
-"""Callback receiving the finished share, in [0, 1]."""
+"""Callback that receives the completed fraction of the work, in [0, 1]."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class RunSample:
         return self.outputs.reshape(len(self), -1)
 
     def split(self, share: float) -> tuple["RunSample", "RunSample"]:
-        """Split the runs into the first ones, for choosing thresholds, and the remaining ones, for testing (A5).
+        """Split the runs into a first part, for choosing thresholds, and the rest, for testing (A5).
 
         Parameters
         ----------
@@ -73,6 +73,6 @@ def real_numbers(values: object) -> Floats | None:
 
 
 def report_progress(progress: Progress | None, share: float = 1.0) -> None:
-    """Report the finished share to ``progress``, if given."""
+    """Report the completed fraction to ``progress``, if given."""
     if progress is not None:
         progress(share)

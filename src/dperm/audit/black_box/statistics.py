@@ -23,14 +23,14 @@ from dperm.noise.arrays import Floats
 from dperm.presentation.spelling import arg
 
 Score = Callable[[Floats], Floats]
-"""Function from outputs to a number for each run: larger for likely "in", NaN for no guess."""
+"""Function from outputs to one number per run: larger if "in" is more likely, NaN for no guess."""
 
 SPLIT = 0.2
 
 
 @runtime_checkable
 class Statistic(Protocol):
-    """Protocol of an audit statistic, a decision rule with a lower bound on epsilon."""
+    """Protocol for an audit statistic: a decision rule with a lower bound on epsilon."""
 
     @property
     def name(self) -> str:
@@ -55,16 +55,16 @@ class Statistic(Protocol):
         """
 
     def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
-        """Return the lower bound on epsilon, false with probability at most ``alpha``.
+        """Return the lower bound on epsilon; it is wrong with probability at most ``alpha``.
 
         Parameters
         ----------
         sample
-            Outputs and coins of all runs.
+            Outputs of all runs, and whether each run included the record.
         delta
             The delta of the bound.
         alpha
-            Available error probability.
+            Error probability available for the bound, in (0, 1).
 
         Returns
         -------
@@ -145,11 +145,11 @@ class FixedThreshold:
         Parameters
         ----------
         sample
-            Outputs and coins of all runs.
+            Outputs of all runs, and whether each run included the record.
         delta
             The delta of the bound.
         alpha
-            Available error probability.
+            Error probability available for the bound, in (0, 1).
 
         Returns
         -------
@@ -167,7 +167,7 @@ class FixedThreshold:
 
 @dataclass(frozen=True)
 class SelectedThreshold:
-    """Score with thresholds selected on the first runs and tested on the remaining ones (A5).
+    """Score with thresholds selected on the first runs and tested on the remaining runs (A5).
 
     Attributes
     ----------
@@ -216,11 +216,11 @@ class SelectedThreshold:
         Parameters
         ----------
         sample
-            Outputs and coins of all runs.
+            Outputs of all runs, and whether each run included the record.
         delta
             The delta of the bound.
         alpha
-            Available error probability.
+            Error probability available for the bound, in (0, 1).
 
         Returns
         -------
@@ -242,7 +242,7 @@ class SelectedThreshold:
 
 @dataclass(frozen=True)
 class SimulatedThreshold:
-    """Score with a known distribution, and thresholds with the largest expected bound at the given number of runs.
+    """Score with a known distribution, and thresholds that maximize the expected bound at the given number of runs.
 
     Simulated runs have the same distribution and separate random numbers. They replace the split, so all audited runs
     yield guesses (A5, "fixed in advance").
@@ -254,9 +254,9 @@ class SimulatedThreshold:
     score
         Function from outputs to a number for each run.
     simulation
-        Function returning simulated runs, independent of the audited ones.
+        Function that returns simulated runs, independent of the audited runs.
     share
-        Weight in the division of alpha.
+        Relative share of the error probability alpha for this statistic.
     """
 
     name: str

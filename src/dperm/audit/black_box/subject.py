@@ -16,7 +16,7 @@ from dperm.privacy.profile import PrivacyProfile
 
 @runtime_checkable
 class Subject(Protocol):
-    """Protocol of an audit subject: a mechanism or training run on two neighbouring data sets.
+    """Protocol for an audit subject: a mechanism or training run on two neighbouring data sets.
 
     The attacker sees one row of numbers for each run.
     """
@@ -39,7 +39,7 @@ class Subject(Protocol):
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """Public numbers for the report, such as sizes and neighbours."""
+        """Public facts for the report, such as sizes and neighbours."""
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
         """Return one row of released numbers for each run.
@@ -71,13 +71,13 @@ class BatchSubject:
     claimed
         Claimed guarantee.
     draw
-        Function from the coins to the outputs, one row for each run.
+        Function from the coin flips (whether each run includes the record) to the outputs, one row for each run.
     statistics
         Default statistics.
     profile
         Claimed privacy profile, if known.
     facts
-        Public numbers for the report.
+        Public facts for the report.
     """
 
     name: str

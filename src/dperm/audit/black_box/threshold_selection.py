@@ -15,14 +15,14 @@ from dperm.audit.black_box.sample import Truths
 from dperm.noise.arrays import Floats
 
 LEAST_GUESSES = 100
-"""Fewest guesses in the selecting runs; with fewer, an estimate is luck."""
+"""Fewest guesses in the selecting runs; with fewer, an estimate is mostly chance."""
 CANDIDATES = 64
 SLACK = 1e-6
 """Margin of thresholds relative to the scores' deviation, for scores equal up to rounding."""
 LEAST_SIMULATED = 200
 """Fewest guesses expected in the audited runs (or a tenth of few runs), and fewest in the simulated runs."""
 DEVIATIONS = 2.0
-"""Safety margin for correct guesses, in standard deviations; it makes audits with different seeds end alike."""
+"""Safety margin for correct guesses, in standard deviations; it makes audits with different seeds agree more often."""
 TAILS: Floats = np.array([1 / 1024, 1 / 512, 1 / 256, 1 / 128])
 """Additional tail quantiles among the candidates."""
 
@@ -33,11 +33,11 @@ def select_thresholds(scores: Floats, included: Truths, *, delta: float = 0.0) -
 
 
 def best_thresholds(scores: Floats, included: Truths, *, delta: float = 0.0) -> tuple[float, tuple[float, float]]:
-    """Return (epsilon, (low, high)) of the largest expected bound: guess "out" up to low and "in" from high on.
+    """Return (epsilon, (low, high)) of the largest expected bound: guess "out" if score <= low, "in" if score >= high.
 
-    Candidates are quantiles, and no guesses on either side. Each pair's estimate is shrunk by one correct guess and two
-    standard deviations. It needs at least 100 guesses (or a tenth of few runs), because the best of many estimates is
-    partly luck.
+    Candidates are quantiles, or infinities for no guesses on a side. Each pair's estimate is shrunk by one correct
+    guess and two standard deviations. A pair needs at least 100 guesses (or a tenth of few runs), because the best of
+    many estimates is partly chance.
     """
     known = ~np.isnan(scores)
     lows, highs = candidates(scores[known])
@@ -101,7 +101,7 @@ def simulated_thresholds(scores: Floats, included: Truths, size: AuditSize) -> t
     """Return (epsilon, (low, high)): the largest conservatively expected bound, and the thresholds for "out" and "in".
 
     Candidates are pairs of quantiles of the simulated scores. Of v correct guesses out of r, only v - sqrt(r)/2 are
-    counted, because the best of many estimates is partly luck (A5).
+    counted, because the best of many estimates is partly chance (A5).
     """
     lows, highs = candidates(scores, TAILS)
     below, above = tail_counts(scores, included, lows, highs)

@@ -103,7 +103,7 @@ def require_success(found: Floats | Failure) -> Floats:
 
 
 def shape_error(shapes: set[tuple[int, ...]]) -> DataError:
-    """Return the error for runs releasing different numbers of values."""
+    """Return the error for runs that release different numbers of values."""
     return DataError(
         f"train must release the same number of values in every run, got arrays of the shapes {sorted(shapes)}."
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bugs with an audit of both versions, the buggy and the correct one."""
+"""Bugs, each with an audit of the buggy and of the correct version."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Audits of the correct versions are tight, so 220 of them at 95 % would raise ele
 
 @runtime_checkable
 class Bug(Protocol):
-    """Protocol of a known bug in private learning, with an audit that detects it."""
+    """Protocol for a known bug in private learning, with an audit that detects it."""
 
     @property
     def name(self) -> str:
@@ -38,12 +38,12 @@ class Bug(Protocol):
         runs
             Number of runs of the audit.
         seed
-            Seed of coins and noise.
+            Seed of the coin flips and the noise.
 
         Returns
         -------
         Finding
-            Finding of the audit.
+            Lower bounds on epsilon and the verdict on the claim.
         """
 
 
@@ -58,9 +58,9 @@ class SimulatedBug:
     wrong
         One-sentence description of the bug.
     subject
-        Function of (buggy, seed) returning the audit subject with its claim and statistics.
+        Function of (buggy, seed) that returns the audit subject with its claim and statistics.
     effort
-        Number of runs, as a multiple of the usual number.
+        Factor by which the usual number of runs is multiplied.
     """
 
     name: str
@@ -69,7 +69,7 @@ class SimulatedBug:
     effort: float = 1.0
 
     def finding(self, *, buggy: bool, runs: int, seed: int) -> Finding:
-        """Return the black-box audit. Coins and noise have separate seeds.
+        """Return the black-box audit. Coin flips and noise have separate seeds.
 
         Parameters
         ----------
@@ -78,12 +78,12 @@ class SimulatedBug:
         runs
             Usual number of runs; multiplied by ``effort``.
         seed
-            Seed of coins and noise.
+            Seed of the coin flips and the noise.
 
         Returns
         -------
         Finding
-            Finding of the audit.
+            Lower bounds on epsilon and the verdict on the claim.
         """
         subject = self.subject(buggy, 2 * seed)
         return audit(subject, runs=round(self.effort * runs), confidence=CONFIDENCE, seed=2 * seed + 1)
@@ -100,7 +100,7 @@ class ExactBug:
     wrong
         One-sentence description of the bug.
     of_buggy, of_correct
-        Functions returning the finding of the buggy and of the correct version.
+        Functions that return the finding of the buggy and of the correct version.
     """
 
     name: str

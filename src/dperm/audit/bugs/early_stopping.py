@@ -8,9 +8,9 @@ Every step is a Gaussian mechanism, and t steps have epsilon_t at delta. A train
 the deltas add up.
 
 The audited mechanism trusts the report. Of a budget (EPSILON, DELTA) it spends the rest, EPSILON - epsilon_tau, on one
-more answer about the record by randomised response, a pure mechanism. If the reports were true, the composition would
-be (EPSILON, DELTA)-DP; this is the claim. The stopping rule is to stop once the privacy loss is well above epsilon_t. A
-training run that reports the declared T has no budget left, and its claim is true.
+more answer about the record by randomized response, a pure mechanism. If the reports were true, the composition would
+be (EPSILON, DELTA)-DP; this is the claim. The run stops once the privacy loss is well above epsilon_t. A training run
+that reports the declared T has no budget left, and its claim is true.
 """
 
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ STEPS, EPSILON, DELTA = 32, 2.0, 0.01
 BEYOND = 0.5
 """Distance between the privacy loss at the stop and the reported epsilon, in standard deviations of the loss."""
 ANSWERS = 2**52
-"""Offset for seeds, so that the coins of the answers differ from those of the noise and of the record."""
+"""Offset for seeds, so that the coin flips of the answers differ from the noise and from the record's coin flips."""
 CLAIMED = ApproxDP(EPSILON, DELTA, Adjacency.ADD_REMOVE)
 
 
@@ -68,7 +68,7 @@ class EarlyStopping:
         reported = np.asarray(epsilons())[(np.full_like(run, STEPS) if self.report_declared else run) - 1]
         is_true = generator(ANSWERS + seed).random(len(run)) < expit(
             EPSILON - reported
-        )  # randomised response with the epsilon that is left
+        )  # randomized response with the epsilon that is left
         return np.column_stack([stopped, reported, included == is_true])
 
     def _steps_run(self, included: Truths, seed: int) -> tuple[NDArray[np.int64], Truths]:

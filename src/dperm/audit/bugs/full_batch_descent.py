@@ -45,13 +45,13 @@ class FullBatchDescent:
     planned_for
         Adjacency for the calibration of the noise.
     noise_factor
-        Noise as a multiple of the required noise.
+        Factor by which the required noise is multiplied.
     fresh
         Whether every step draws its own noise.
     intercept
-        Whether there is a bias, with a gradient as long as the weight's.
+        Whether the model has an intercept, with a gradient as long as the gradient of the weight.
     whole_clip
-        Whether to clip the whole gradient, or the weight's part only.
+        Whether to clip the whole gradient, or only the part of the weight.
     """
 
     adjacency: Adjacency = Adjacency.ADD_REMOVE

@@ -108,7 +108,7 @@ def matrix(
     repeats
         Number of audits of each correct version.
     seed
-        Seed of coins and noise; None draws a seed from the operating system.
+        Seed of the coin flips and the noise; None draws a seed from the operating system.
     bugs
         Bugs to audit; by default all.
     progress

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two bugs of objective perturbation: the missing determinant (T35, T36a) and a warm start at the optimum (T43).
 
-Algorithm 2 of NIPS 2008, as printed, omits the determinant. A solver with a warm start begins at the non-private
-optimum and stops after one step.
+Algorithm 2 of Chaudhuri & Monteleoni (NIPS 2008), as printed, omits the determinant. A solver with a warm start begins
+at the non-private optimum and stops after one step.
 """
 
 from dataclasses import replace
@@ -96,7 +96,7 @@ def subject(buggy: bool, seed: int) -> Subject:
 def one_step(correct: ObjectiveSubject, included: Truths) -> Floats:
     """Take one step theta - (grad J(theta) + b) / (Lambda + n beta) from the optimum of J.
 
-    The output is the optimum plus b divided by a smoothness bound. The theorem requires the minimiser of J + b'theta.
+    The output is the optimum plus b divided by a smoothness bound. The theorem requires the minimizer of J + b'theta.
     """
     stream, spec = correct.bits.stream(), correct.plan.spec
     ends = [line.minimiser(np.zeros(1)) for line in (correct.pair.excluded, correct.pair.included)]

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Content of ``dperm audit demo``: three attacks on models without and with differential privacy.
+"""Content of ``dperm audit demo``: three attacks on models with and without differential privacy.
 
-The data are synthetic. Methods and random bits are the ones of production, so results with noise differ from run to
+The data are synthetic. Methods and random bits are the same as in production, so results with noise differ from run to
 run for any seed.
 """
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Complete demonstration: all three attacks, without and with noise."""
+"""Complete demonstration: all three attacks, with and without noise."""
 
 from collections.abc import Callable
 
@@ -24,14 +24,14 @@ Progress = Callable[[float], None] | None
 
 
 def run(*, seed: int | None = None, progress: Progress = None) -> DemoResult:
-    """Run differencing, exposure and membership inference, without and with noise; a few seconds on one core.
+    """Run differencing, exposure and membership inference, with and without noise, in a few seconds on one core.
 
     Parameters
     ----------
     seed
-        Seed of the synthetic data and of the attacker's coins, never of the noise.
+        Seed of the synthetic data and of the attacker's coin flips, never of the noise.
     progress
-        Called with the finished share, in [0, 1].
+        Callback that receives the completed fraction of the work, in [0, 1].
 
     Returns
     -------

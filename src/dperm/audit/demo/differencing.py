@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Demonstration of differencing (A11): reconstruct genotypes from regression coefficients, without and with noise."""
+"""Demonstration of differencing (A11): reconstruct genotypes from regression coefficients, with and without noise."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -25,7 +25,7 @@ RECORDS, COLUMNS, MODELS = 300, 100, 64
 REGULARIZATION = 25.0
 """Lambda of all models; objective perturbation at epsilon 1 needs 15 for rows of this norm (T43a)."""
 FLIPPED = 0.2
-"""Share of random labels; a model can only memorise them."""
+"""Share of random labels; a model can only memorize them."""
 POINTS = 200
 LOW_RATE = 0.01
 Progress = Callable[[float], None] | None

@@ -43,7 +43,8 @@ def planted_secrets(goal: ApproxDP, seed: int | None = None, progress: Progress 
 def mean_exposure(learn: Learn, numbers: Floats, places: list[int], insertions: int) -> float:
     """Return the mean exact exposure over secrets, each in its own model.
 
-    Counts are additive over lines: the counts of the text, plus those of the line with the secret for each insertion.
+    Counts are additive over lines: the counts of the text, plus, for each insertion, the counts of the line with the
+    secret.
     """
     space = code_space()
     found = []

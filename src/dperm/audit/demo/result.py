@@ -29,7 +29,7 @@ class ResultTable:
 
 @dataclass(frozen=True)
 class DemoAttack:
-    """Result of one attack, without and with differential privacy.
+    """Result of one attack, with and without differential privacy.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class DemoAttack:
     table
         Measured numbers.
     points
-        Curves for a plot, as two lists (x, y) by name.
+        Curves for a plot, keyed by the name of the curve; each is a pair of lists (x, y).
     """
 
     title: str
@@ -63,7 +63,7 @@ class DemoResult:
     parts
         One result for each attack.
     guarantee
-        Guarantee of each model trained with noise, by itself.
+        Guarantee of each single model trained with noise.
     """
 
     parts: tuple[DemoAttack, ...]

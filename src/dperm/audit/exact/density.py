@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact density of objective perturbation for losses of one score, in one and two dimensions (T35).
 
-The minimiser of J(theta) + b'theta, with b of density nu, has the density nu(-grad J(theta)) |det of the Hessian|. The
+The minimizer of J(theta) + b'theta, with b of density nu, has the density nu(-grad J(theta)) |det of the Hessian|. The
 second derivative of a loss may jump. The privacy loss is often largest next to a jump.
 """
 
@@ -68,7 +68,7 @@ def _first(holds: Callable[[float], bool]) -> float:
 
 @dataclass(frozen=True)
 class Density:
-    """Density of the exact minimiser of a perturbed objective, with one or two coefficients.
+    """Density of the exact minimizer of a perturbed objective, with one or two coefficients.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Density:
         return np.asarray(self._log_noise(gradient) + np.log(determinant))
 
     def gradient(self, theta: Floats, rows: Rows) -> Floats:
-        """Return J'(theta) at each entry, in one dimension; a minimiser at theta has b = -J'(theta)."""
+        """Return J'(theta) at each entry, in one dimension; a minimizer at theta has b = -J'(theta)."""
         total = self.spec.strength * theta
         for x, target, count in rows:
             total = total + count * x[0] * self.slopes(theta[np.newaxis], x, target)
@@ -157,7 +157,7 @@ class Density:
         return (self.pull(rows) + noise) / self.spec.strength
 
     def minimiser(self, b: Floats, rows: Rows) -> Floats:
-        """Return approximate minimisers of J + b theta in one dimension, by interpolation in a table with all jumps."""
+        """Return approximate minimizers of J + b theta in one dimension, by interpolation in a table with all jumps."""
         reach, near = self.reach(rows), 12 / self.spec.radius
         lines = (np.linspace(-reach, reach, 1001), np.linspace(-near, near, 3001), self.jumps(rows))
         theta = np.unique(np.concatenate(lines))

@@ -89,7 +89,7 @@ def worst_cells(
     deltas: Sequence[float],
     progress: Callable[[float], None] | None = None,
 ) -> tuple[WorstCase, ...]:
-    """Return, for each delta, the neighbours with the largest epsilon over all rests, records and both orders.
+    """Return, for each delta, the neighbours with the largest epsilon over all rests and records, in both directions.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def worst_cells(
     deltas
         Values of delta to test.
     progress
-        Called with the finished share, in (0, 1].
+        Callback that receives the completed fraction of the work, in (0, 1].
 
     Returns
     -------
@@ -138,7 +138,7 @@ def _neighbours_with_rest(
 
 
 def _edges(density: Density, rest: Rows, records: tuple[Row, ...]) -> Floats:
-    """Return cell edges: minimisers for equally spaced noise, with and without the extreme records, and all jumps."""
+    """Return cell edges: minimizers for equally spaced noise, with and without the extreme records, and all jumps."""
     far = np.linspace(-1, 1, CELLS)
     levels = (9 * far if isinstance(density.term, GaussianTerm) else np.sinh(4.5 * far)) * density.term.scale
     family = [rest, (records[0], *rest), (records[-1], *rest)]

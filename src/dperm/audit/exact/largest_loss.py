@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Search for the largest privacy loss log p_D(theta) - log p_D'(theta), in both orders (T35, A8).
+"""Search for the largest privacy loss log p_D(theta) - log p_D'(theta), in both directions (T35, A8).
 
-A loss at a point of continuity of both densities is a lower bound on epsilon, even if the search misses a larger one.
+A loss at a point of continuity of both densities is a lower bound on epsilon, even if the search misses a larger loss.
 The result is reduced by a bound on the rounding error.
 """
 
@@ -69,7 +69,7 @@ def largest_loss(
     adjacency
         Neighbouring relation.
     progress
-        Called with the finished share, in (0, 1].
+        Callback that receives the completed fraction of the work, in (0, 1].
 
     Returns
     -------
@@ -128,7 +128,7 @@ def _grid(density: Density, rest: Rows, records: tuple[Row, ...]) -> Floats:
 def _loss(density: Density, theta: float, rest: Rows, record: Row | None, other: Row | None) -> PointLoss:
     """Return the loss at one point, minus a bound on the rounding error of gradient sums and logarithms.
 
-    A point on a jump, up to rounding, has loss -inf, because densities are defined almost everywhere only.
+    A point on a jump, up to rounding, has loss -inf, because densities are defined only almost everywhere.
     """
     data, neighbour = _with(rest, record), _with(rest, other)
     one, two = (float(density.log_density(np.full((1, 1), theta), rows)[0]) for rows in (data, neighbour))

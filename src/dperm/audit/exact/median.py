@@ -38,7 +38,7 @@ class MedianPosition:
     equal
         Number of records equal to the value.
     pull
-        Gradient of the regulariser at the value.
+        Gradient of the regularizer at the value.
     """
 
     signs: int
@@ -54,7 +54,7 @@ class MedianPosition:
         return lowered(max(0.0, found - ROUNDING)), raised(found + ROUNDING)
 
     def neighbours(self, adjacency: Adjacency) -> tuple["MedianPosition", ...]:
-        """Return the positions with one equal record less: moved below or above the value, or removed."""
+        """Return the positions with one equal record fewer: moved below or above the value, or removed."""
         moves = (1, -1) if adjacency is Adjacency.REPLACE_ONE else (0,)
         return tuple(MedianPosition(self.signs + move, self.equal - 1, self.pull) for move in moves if self.equal)
 
@@ -62,7 +62,7 @@ class MedianPosition:
 def median_atom(values: ArrayLike, record: float, *, sigma: float, strength: float = 0.0) -> float:
     """Return the probability that a perturbed median equals ``record``, rounded down (T42).
 
-    The perturbed median minimises ``sum |w - x_i| + (Lambda/2) w^2 + b w``, b ~ N(0, sigma^2). It equals x if and only
+    The perturbed median minimizes ``sum |w - x_i| + (Lambda/2) w^2 + b w``, b ~ N(0, sigma^2). It equals x if and only
     if -b - Lambda x is a subgradient of the sum at x. The subgradients are the interval [s - k, s + k], where s is the
     number of records below x minus the number above, and k is the number of records equal to x.
 
@@ -73,14 +73,14 @@ def median_atom(values: ArrayLike, record: float, *, sigma: float, strength: flo
     record
         Attacked value x.
     sigma
-        Standard deviation of b.
+        Standard deviation of b, positive.
     strength
         Regularization strength Lambda.
 
     Returns
     -------
     float
-        Lower bound on the probability.
+        Lower bound on the probability, in [0, 1].
 
     Raises
     ------
@@ -95,8 +95,8 @@ def median(
 ) -> Finding:
     """Audit the perturbed median by its atom at ``record``.
 
-    Let p be the probability of this atom, and p' its probability for a neighbour with one such record less. Then p <=
-    e^epsilon p' + delta, so epsilon >= log((p - delta)/p'), maximised over the neighbours. If no other record has this
+    Let p be the probability of this atom, and p' its probability for a neighbour with one such record fewer. Then p <=
+    e^epsilon p' + delta, so epsilon >= log((p - delta)/p'), maximized over the neighbours. If no other record has this
     value, p' = 0, and epsilon is infinite at every delta below p.
 
     Parameters

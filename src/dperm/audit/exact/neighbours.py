@@ -109,7 +109,7 @@ def _malformed() -> ParameterError:
 def candidate_records(spec: ProblemSpec, places: int = PLACES) -> tuple[Row, ...]:
     """Return candidates for the record that differs.
 
-    For classes y = 1 suffices, because a margin depends on y x only.
+    For classes y = 1 suffices, because a margin depends only on y x.
     """
     targets = (1.0,) if spec.loss.labels is LabelKind.SIGN else tuple(np.linspace(-1, 1, TARGETS).tolist())
     across = np.linspace(-spec.radius, spec.radius, places).tolist()

@@ -36,7 +36,7 @@ Bounds = tuple[Mapping[str, LowerBound], Mapping[str, object]]
 
 @dataclass(frozen=True)
 class ObjectiveMinimiser:
-    """Exact minimiser of J(theta) + b'theta with its claimed guarantee.
+    """Exact minimizer of J(theta) + b'theta with its claimed guarantee.
 
     Attributes
     ----------
@@ -63,12 +63,12 @@ class ObjectiveMinimiser:
 
 
 def objective_of_plan(plan: ObjectivePlan) -> ObjectiveMinimiser:
-    """Return the perturbed objective of a plan: its exact minimiser, before the noise on the coefficients (T43).
+    """Return the perturbed objective of a plan: its exact minimizer, before the noise on the coefficients (T43).
 
-    The claimed epsilon is the plan's epsilon minus the share of that noise. With Gaussian b, the claim includes the
-    profile of T40, T39 or T41. One dimension suffices for plans of any dimension: let all rows lie along one axis.
+    The claimed epsilon is the plan's epsilon minus the share spent on that noise. With Gaussian b, the claim includes
+    the profile of T40, T39 or T41. One dimension suffices for plans of any dimension: let all rows lie along one axis.
     Gaussian b in the other directions is independent of the data. For other noise, density ratios on this axis equal
-    those in one dimension.
+    the ratios in one dimension.
     """
     term, found, adjacency = replace(plan.linear_term, dim=1), plan.perturbation, plan.adjacency
     name = f"objective perturbation of dperm ({plan.spec.loss.name}, {plan.linear_term.name} noise)"
@@ -116,7 +116,7 @@ def nips08(epsilon: float, strength: float) -> ObjectiveMinimiser:
     Returns
     -------
     ObjectiveMinimiser
-        Subject for `objective`.
+        Mechanism to pass to `objective`.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def jmlr_2011(epsilon: float, strength: float) -> ObjectiveMinimiser:
     Returns
     -------
     ObjectiveMinimiser
-        Subject for `objective`.
+        Mechanism to pass to `objective`.
 
     Raises
     ------
@@ -162,9 +162,9 @@ def objective(
 ) -> Finding:
     """Return a lower bound on the epsilon of objective perturbation, in one dimension, without sampling (A8; T35-T41).
 
-    The density of the minimiser is known (T35). For a pure claim, the audit searches for the largest privacy loss over
+    The density of the minimizer is known (T35). For a pure claim, the audit searches for the largest privacy loss over
     neighbours and theta; the result is attained. For a claim with a delta, or at every delta (zCDP, GDP, RDP), the
-    audit bounds epsilon from below at one or several deltas. The audit of a plan covers the exact minimiser, before
+    audit bounds epsilon from below at one or several deltas. The audit of a plan covers the exact minimizer, before
     noise is added to the coefficients, and compares it with the part of the plan's epsilon for this step.
 
     Parameters
@@ -173,7 +173,7 @@ def objective(
         Plan of `ObjectivePerturbation` for a loss with one score, or a published algorithm (`nips08`, `jmlr_2011`).
     among
         Candidate sets of common records, as rows ((x,), target, count) within the radius. None uses a built-in choice,
-        from no records to many.
+        from no common records to many.
     progress
         Callback that receives the completed fraction of the work, in (0, 1].
 

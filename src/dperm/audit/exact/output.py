@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Exact audit of output perturbation: distance between the minimisers of neighbours, in noise scales (T29-T32)."""
+"""Exact audit of output perturbation: distance between minimizers of neighbours, relative to the noise (T29-T32)."""
 
 import math
 from collections.abc import Callable
@@ -56,11 +56,12 @@ class Design:
 
 
 def designs(dim: int) -> tuple[Design, ...]:
-    """Return candidate designs that move the minimiser far (T30).
+    """Return candidate designs that move the minimizer far (T30).
 
     In one dimension the records are opposite, with or without a crowd of short rows. Short rows shift theta with little
     added curvature. More dimensions add the crowd of T30, many records e1: it keeps the margin of the record
-    (-eta, +-sqrt(1 - eta^2)) far below 0. The record's slope is then close to 1, and no other record resists across.
+    (-eta, +-sqrt(1 - eta^2)) far below 0. The record's slope is then close to 1, and no other record acts in the second
+    direction.
     """
     found = [
         Design("opposite records", ((0.0, 0.0), 1), (1.0, 0.0), (-1.0, 0.0)),
@@ -111,7 +112,7 @@ class DesignNeighbours:
 
 @dataclass(frozen=True)
 class Displacement:
-    """Distance between the minimisers of a design's neighbours, in noise scales, rounded down."""
+    """Distance between the minimizers of a design's neighbours, in multiples of the noise scale, rounded down."""
 
     design: str
     size: float

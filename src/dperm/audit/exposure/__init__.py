@@ -4,7 +4,7 @@
 
 Carlini et al. 2019, "The Secret Sharer". A random secret from a known space is planted in the training data, and the
 model ranks the whole space. Any model works: a `SequenceModel`, or a function that scores whole sequences.
-`CharacterModel` is a small example, trained without and with a guarantee.
+`CharacterModel` is a small example, trained with and without a guarantee.
 """
 
 from dperm.audit.exposure.character_model import CharacterModel as CharacterModel

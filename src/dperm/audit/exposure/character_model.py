@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Small character model for text, from n-gram counts, without or with a guarantee.
+"""Small character model for text, from n-gram counts, with or without a guarantee.
 
 Runs of one to four characters are counted once per line. A line changes a bounded number of counts.
 """
@@ -36,8 +36,8 @@ TRUST = 2.0
 def ngram_counts(lines: Sequence[str]) -> Floats:
     """Return the number of lines with each run of 1, ..., 4 characters, as one vector of all tables.
 
-    A record is a line. It adds 1 to each cell of its own runs, however often they occur in it, and it has at most 40
-    runs of each length.
+    A record is a line. A line adds 1 to each cell of its own runs, however often a run occurs, and has at most 40 runs
+    of each length.
     """
     symbols, lengths = symbol_table(lines, LONGEST, ORDER - 1)
     return np.concatenate([_counts(symbols, lengths, order) for order in range(1, ORDER + 1)])
@@ -67,7 +67,7 @@ def in_line(lengths: Integers) -> Mask:
 
 
 def _counts(symbols: Integers, lengths: Integers, order: int) -> Floats:
-    """Return the number of lines with each run: in the sorted runs of a line, the first of equal ones counts."""
+    """Return the number of lines with each run: in the sorted runs of a line, the first of equal runs counts."""
     cells = np.sort(np.where(in_line(lengths), ngram_cells(symbols, order), -1), axis=1)
     first = np.diff(cells, axis=1, prepend=-1) > 0
     return np.bincount(cells[first], minlength=SYMBOLS**order).astype(np.float64)
@@ -78,7 +78,7 @@ class CharacterModel:
     """Character model with smoothed counts: P(c | h) for each character c after each context h of three characters.
 
     P_k(c | h) = (N(hc) + a P_k-1(c | h')) / (N(h) + a), with h' the context without its first character, down to the
-    uniform distribution (MacKay & Peto 1995). The model memorises rare lines: in a text with several thousand codes, a
+    uniform distribution (MacKay & Peto 1995). The model memorizes rare lines: in a text with several thousand codes, a
     six-digit code planted four times ranks first of 10^6.
 
     Attributes
@@ -134,7 +134,7 @@ class CharacterModel:
 
 
 def train(lines: Sequence[str]) -> CharacterModel:
-    """Return the model of the exact counts, which is **not private**.
+    """Return the model of the exact counts. This model is **not private**.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def train(lines: Sequence[str]) -> CharacterModel:
 def train_private(
     lines: Sequence[str], goal: AnyGuarantee, *, budget: Budget | None = None, bits: Bits | None = None
 ) -> Release[CharacterModel]:
-    """Return the model of noisy counts, which satisfies ``goal`` for single lines of text (T6).
+    """Return the model of noisy counts; it satisfies ``goal`` for single lines of text (T6).
 
     The Gaussian mechanism releases all counts at once, calibrated to the L2 sensitivity of one line (`sensitivity`).
     The rest is post-processing (T3). Counts below sigma sqrt(2 log cells), the largest noise expected in their table,
@@ -165,7 +165,7 @@ def train_private(
     goal
         Guarantee of the release, with delta > 0.
     budget
-        Budget to charge, or None.
+        Budget to charge; None charges nothing.
     bits
         Source of the noise; None for the operating system.
 
@@ -180,7 +180,7 @@ def train_private(
 def private_model(
     numbers: Floats, goal: AnyGuarantee, *, budget: Budget | None = None, bits: Bits | None = None
 ) -> Release[CharacterModel]:
-    """Return the private model from `ngram_counts`; the noise hides one line, so pass nothing but such counts."""
+    """Return the private model from `ngram_counts`; the noise is calibrated to one line of these counts."""
     mechanism = counting_mechanism(goal)
     release = mechanism.release(numbers, budget, bits=bits)
     model = smoothed_model(_above_noise(np.asarray(release.value), mechanism.scale), mechanism.scale)

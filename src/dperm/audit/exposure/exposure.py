@@ -79,7 +79,7 @@ class Exposure:
 
     @property
     def summary(self) -> Fact:
-        """Exposure relative to its largest possible value and to that of a secret outside the training data."""
+        """Exposure relative to its largest possible value and to the exposure of a secret outside the training data."""
         template = (
             "Exposure {bits:.1f} of {most:.1f} bits ({method}, {candidates:,} candidates); a secret never seen has "
             "{chance:.1f} on average."
@@ -103,7 +103,7 @@ class SkewNormal:
         """Return the log probability of values up to x.
 
         The trapezoidal rule in u integrates 2 phi(t) Phi(a t) over t = z - e^u, in logarithms. scipy's function returns
-        -inf from about 30 standard deviations on, the range of memorised secrets.
+        -inf beyond about 30 standard deviations, the range of memorized secrets.
         """
         z = (x - self.location) / self.scale
         u = np.linspace(math.log(NEAREST), math.log(50.0 + abs(z)), NODES)
@@ -180,13 +180,13 @@ def exposure_among(scores: ArrayLike, place: int) -> Exposure:
 
 
 def count_ahead(scores: Floats, score: float, *, less: int = 0) -> float:
-    """Return the number of scores above ``score``; equal ones, without ``less`` of them, count one half."""
+    """Return the number of scores above ``score``; equal scores, except ``less`` of them, count one half."""
     likelier, equal = count_likelier(scores, score)
     return likelier + (equal - less) / 2
 
 
 def count_likelier(scores: Floats, score: float) -> tuple[int, int]:
-    """Return the number of scores above ``score``, and the number of equal ones."""
+    """Return the number of scores above ``score``, and the number of equal scores."""
     likelier = int(np.count_nonzero(scores > score + EQUAL))
     return likelier, int(np.count_nonzero(scores >= score - EQUAL)) - likelier
 
@@ -280,7 +280,7 @@ def sampled_exposure(
 
     The estimate is log2 S - log2(1 + k), where k candidates are more likely than the secret. The estimate is at most
     log2 S. The interval is the Clopper-Pearson interval for the share of more likely candidates, in bits. Equally
-    likely candidates count as more likely for the lower end only.
+    likely candidates count as more likely only for the lower end.
 
     Parameters
     ----------

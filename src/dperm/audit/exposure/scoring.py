@@ -21,7 +21,7 @@ Progress = Callable[[float], None] | None
 
 @runtime_checkable
 class SequenceModel(Protocol):
-    """Protocol of a model with a distribution of the next symbol."""
+    """Protocol for a model that predicts a distribution over the next symbol."""
 
     def log_probabilities(self, contexts: Integers) -> Floats:
         """Return the natural log probabilities of the next symbol.
@@ -59,7 +59,7 @@ def secret_scores(model: Scorer, space: SecretSpace, places: Integers, progress:
 def next_log_probabilities(model: SequenceModel, contexts: Integers, largest: int) -> Floats:
     """Return the model's log probabilities after these contexts, one row each.
 
-    Raise ``ParameterError`` for a wrong shape, or fewer symbols than ``largest`` + 1.
+    Raise ``ParameterError`` for a wrong shape, or for fewer symbols than ``largest`` + 1.
     """
     found = log_probabilities("what model.log_probabilities returns", model.log_probabilities(contexts), dims=2)
     if len(found) != len(contexts):

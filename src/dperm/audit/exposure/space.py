@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Space from which a secret is drawn."""
+"""Public space from which a secret is drawn."""
 
 import math
 from collections.abc import Sequence
@@ -123,7 +123,7 @@ class SecretSpace:
         return found
 
     def draw(self, count: int, seed: int | None = None) -> Integers:
-        """Draw indices of secrets uniformly with replacement. The space is public.
+        """Draw indices of secrets uniformly with replacement. The draw uses no private data.
 
         Parameters
         ----------

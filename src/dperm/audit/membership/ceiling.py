@@ -15,7 +15,7 @@ from dperm.privacy.profile import PrivacyProfile
 _DELTAS = (0.0, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.3)
 _GRID = 16
 _LARGEST = 600.0
-"""Largest epsilon used, because e^epsilon overflows beyond; lines of smaller epsilons are valid bounds too."""
+"""Largest epsilon used, because e^epsilon overflows above it; the lines of smaller epsilons are valid bounds too."""
 _PANELS = 4096
 _ROUNDING = 1e-12
 

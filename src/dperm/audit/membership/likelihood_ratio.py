@@ -51,8 +51,8 @@ def moments_without_each(values: Floats, *, pooled: bool) -> ScoreMoments:
     """Return in row k the moments of each column without its k-th entry, computed without subtraction from a total.
 
     A difference of sums keeps the rounding error of the removed entry. With a tiny variance, an attacker could read the
-    target's coin from this error. Instead, the function merges the moments of the entries before and after (Chan, Golub
-    & LeVeque 1983). All summed squares are nonnegative, without cancellation.
+    target's coin flip from this error. Instead, the function merges the moments of the entries before and after the
+    removed entry (Chan, Golub & LeVeque 1983). All summed squares are nonnegative, without cancellation.
     """
     before, after = _running(values), _running(values[::-1])
     left, squares = len(values) - 1, (values**2).mean(axis=1)
@@ -88,13 +88,13 @@ def ratios_of_each(scores: Reals, mask: Mask, *, pooled: bool | None = None) -> 
     """Return the LLR of each record (rows) for each model (columns) as the target, from the other models.
 
     The target's complement is left out too: it was trained on exactly the records missing from the target (A9). Every
-    record is in one model of each pair, so both models of a pair share the same moments. These come from all other
-    pairs and do not depend, to the last bit, on the scores or coins of this pair.
+    record is in one model of each pair, so both models of a pair share the same moments. These moments come from all
+    other pairs and do not depend, to the last bit, on the scores or coin flips of this pair.
 
     Parameters
     ----------
     scores
-        (n, K), larger for better fits.
+        Scores, of shape (n, K), larger for better fits.
     mask
         Membership of each record in each model; columns 2j and 2j + 1 are complements.
     pooled

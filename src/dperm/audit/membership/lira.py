@@ -37,8 +37,8 @@ def lira(
 
     The function trains ``models`` models, and each record is in half of them. Each model in turn is the target; the
     attacker uses the others except the target's complement. Scores pooled over targets are dependent, so ``roc`` is
-    descriptive. Under add_remove, the first model alone is a one-run audit, because its coins are fair, independent of
-    each other, and independent of the other pairs of models.
+    descriptive. Under add_remove, the first model alone is a one-run audit, because its coin flips are fair,
+    independent of each other, and independent of the other pairs of models.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def lira(
     models
         Number of models to train; an even number. With fewer than 64, all records share one variance.
     adjacency
-        "add_remove" for independent coins, or "replace_one" for exactly half of the records in every model.
+        "add_remove" for independent coin flips, or "replace_one" for exactly half of the records in every model.
     seed
         Seed of the halves; None draws a seed from the operating system.
     progress
@@ -83,7 +83,7 @@ def lira_logistic(
     X, y
         Records with labels of two classes.
     C
-        Inverse strength of the regularisation, as in scikit-learn.
+        Inverse of the regularization strength, as in scikit-learn.
     models
         Number of models to train; an even number.
     dtype
@@ -145,7 +145,7 @@ def lira_against(
 ) -> MembershipResult:
     """Attack one model trained on the records marked by ``member``, with the attacker's own shadow models.
 
-    The shadow models of a private ``target`` may be non-private. Training is then faster, and the bounds stay valid.
+    The shadow models of a private ``target`` may be non-private: training is then faster, and the bounds stay valid.
 
     Parameters
     ----------

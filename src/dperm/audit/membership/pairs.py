@@ -21,10 +21,11 @@ def paired_coins(
 
     Each record is in exactly half of the models, so its effect on a model can be estimated.
 
-    Under add_remove the coins of a column are independent and fair, as a one-run audit requires (A6). Under replace_one
-    every model has half of the records, so "in" and "out" differ in one replaced record, averaged over the others. The
-    guarantee still bounds the attack on each record, because hockey-stick divergences are jointly convex, but the coins
-    of one column are dependent.
+    Under add_remove the coin flips of a column are independent and fair, as a one-run audit requires (A6). Under
+    replace_one every model is trained on exactly half of the records. A training set with a given record ("in") then
+    differs from one without it ("out") by replacing that record with another, chosen at random. The guarantee still
+    bounds the attack on each record, because hockey-stick divergences are jointly convex, but the coin flips of one
+    column are dependent.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ def paired_coins(
     adjacency
         "add_remove" or "replace_one".
     seed
-        Seed of the coins; None draws a seed from the operating system.
+        Seed of the coin flips; None draws a seed from the operating system.
 
     Returns
     -------

@@ -28,14 +28,14 @@ class MembershipResult:
     roc
         ROC curve over all trials, of one model or of each model in turn.
     one_run
-        ROC curve over the trials of one model with independent coins, the basis for a verdict on a guarantee (A6). None
-        if unavailable.
+        ROC curve over the trials of one model with independent coin flips, the basis for a verdict on a guarantee (A6).
+        None if there is no such model.
     baseline
         ROC curve of an attack on the same models with one threshold for all records, for comparison.
     adjacency
         Neighbouring relation between "in" and "out"; None if unknown (for a given model and given records).
     facts
-        Numbers of the attack, such as the numbers of models and records.
+        Facts about the attack, such as the numbers of models and records.
     """
 
     attack: str

@@ -43,13 +43,13 @@ REVERSED_SCORES = Fact(
 REVERSAL_CONFIDENCE = 0.999
 """Confidence level for reporting an area below 1/2."""
 LEAST_OF_EACH = 10
-"""Fewest members, and fewest non-members, for a curve."""
+"""Smallest number of members, and of non-members, for a curve."""
 
 
 def placements(members: Floats, non_members: Floats) -> tuple[Floats, Floats]:
     """Return the share of non-members below each member, and the share of members above each non-member.
 
-    A tie counts one half. The mean of either is the area (Mann & Whitney), and their variances are DeLong's.
+    A tie counts one half. The mean of either share is the area (Mann & Whitney), and the variances are those of DeLong.
     """
     low, high = np.sort(non_members), np.sort(members)
     below = np.searchsorted(low, members, "left") + np.searchsorted(low, members, "right")
@@ -130,7 +130,7 @@ class Roc:
     member
         Whether the record of the trial was in the training data.
     trials
-        Dependence between trials. Intervals are confidence intervals for independent trials only. Scores of records of
+        Dependence between trials. Intervals are confidence intervals only for independent trials. Scores of records of
         *one* model depend on each other through the model, and their intervals are descriptive.
     adjacency
         Neighbouring relation between "in" and "out". A record that is present or absent is added or removed;
@@ -172,7 +172,7 @@ class Roc:
         scores
             One score per trial; larger for likely members.
         member
-            Membership bit of each trial.
+            Membership bit of each trial: whether the record was in the training data.
         trials
             Dependence between trials, as `TrialDependence` or its name.
         adjacency
@@ -229,7 +229,7 @@ class Roc:
         Returns
         -------
         tuple[float, float]
-            (low, high).
+            Lower and upper end of the interval.
 
         Raises
         ------
@@ -241,7 +241,7 @@ class Roc:
     def at(self, false_positive_rate: float, confidence: float = 0.95) -> Rate:
         """Return the point at the lowest threshold with at most this false-positive rate.
 
-        The threshold is the score of a non-member, and so independent of the members. Given the threshold, the number
+        The threshold is the score of a non-member, so it is independent of the members. Given the threshold, the number
         of true positives is binomial, and the Clopper-Pearson interval applies. Without ties, the true false-positive
         rate above the j-th largest of n_0 scores is Beta(j, n_0 - j + 1), and the upper end of the Clopper-Pearson
         interval is an exact quantile of this distribution. Both statements require independent trials.

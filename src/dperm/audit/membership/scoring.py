@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Membership scores from a model's fit to a record, and validation of the attacked records.
 
-Classifiers have logit scores, regressions residuals.
+The score of a classifier is a logit; the score of a regression comes from the residual.
 """
 
 from collections.abc import Callable

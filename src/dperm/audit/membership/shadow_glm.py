@@ -85,10 +85,10 @@ def _least_squares(turns: Reals, step: Reals) -> Reals:
 def newton(
     X: Floats, signs: Floats, weights: Floats | Mask, strength: float, *, start: Reals, precision: float = PRECISION
 ) -> Floats:
-    """Minimise sum_i weights_ik log(1 + exp(-s_i x_i.w)) + strength |w|^2 / 2 for all k, from ``start``.
+    """Minimize sum_i weights_ik log(1 + exp(-s_i x_i.w)) + strength |w|^2 / 2 for all k, from ``start``.
 
     Damped Newton's method: each problem is smooth and strongly convex, so it converges from any start, even for
-    separable records and weak regularisation. Each model halves its step until its own objective decreases.
+    separable records and weak regularization. Each model halves its step until its own objective decreases.
     """
     found = start.astype(np.float64)
     size = max(1, HESSIAN_BYTES // (8 * X.shape[1] ** 2))
@@ -149,24 +149,24 @@ def _shares(
 
 
 def shadow_logistic(X: Floats, signs: Floats, mask: Mask, *, C: float = 1.0, dtype: Precision = "float32") -> Reals:
-    """Return the minimisers (columns x models) of ``sum_i mask_ik log(1 + exp(-s_i x_i.w)) + |w|^2 / (2 C)`` (A9).
+    """Return the minimizers (columns x models) of ``sum_i mask_ik log(1 + exp(-s_i x_i.w)) + |w|^2 / (2 C)`` (A9).
 
     The solver is a quasi-Newton method with one Hessian shared by all models, and Anderson acceleration. The Hessian is
-    that of all data with weights 1/2, and the solver starts at the minimum of this weighted problem. A step costs two
-    products with X and a tanh. Random halves of many records are similar, so the solver converges quickly. Models that
-    converge slowly, because of few records or weak regularisation, finish with Newton's method and their own Hessians
-    in double precision.
+    computed from all data with weights 1/2, and the solver starts at the minimum of this weighted problem. A step costs
+    two products with X and a tanh. Random halves of a large data set are similar, so the solver converges quickly.
+    Models that converge slowly, because of few records or weak regularization, finish with Newton's method and their
+    own Hessians in double precision.
 
     Parameters
     ----------
     X
-        Records, (n, d). All coefficients are penalised; for a penalised intercept, add a column of ones.
+        Records, (n, d). All coefficients are penalized; for a penalized intercept, add a column of ones.
     signs
         Labels -1 and +1.
     mask
         Membership of each record in each model, (n, K).
     C
-        Inverse strength of the regularisation, for the sum of losses as in scikit-learn.
+        Inverse of the regularization strength for the sum of the losses, as in scikit-learn.
     dtype
         Precision of the quasi-Newton steps and of the result.
 
@@ -248,7 +248,7 @@ def _condition(shrunk: Reals, steps: int) -> Reals:
     """Estimate the ratio of error to step: the condition number of P^-1 H, from the observed rate of shrinkage.
 
     Accelerated steps shrink by rho = (sqrt(kappa) - 1)/(sqrt(kappa) + 1) each. If a model's own Hessian is much smaller
-    than the shared one, short steps are uninformative, but then they shrink slowly.
+    than the shared Hessian, short steps are uninformative, but then they shrink slowly.
     """
     rho = np.minimum(shrunk ** (1 / max(1, steps)), SLOWEST)
     kappa: Reals = ((1 + rho) / (1 - rho)) ** 2

@@ -19,7 +19,7 @@ from dperm.noise.simulation import generator
 from dperm.presentation.spelling import arg
 
 STRENGTH = 1.0
-"""Strength of the attack model's regularisation, for the sum of losses."""
+"""Strength of the attack model's regularization, for the sum of losses."""
 LEAST_OF_A_CLASS = 10
 
 
@@ -81,7 +81,7 @@ def shadow_models(
 
 @dataclass(frozen=True)
 class _ClassAttack:
-    """Attack on records of one label: log-odds of membership, linear in standardised features."""
+    """Attack on records of one label: log-odds of membership, linear in standardized features."""
 
     mean: Floats
     deviation: Floats

@@ -4,10 +4,10 @@
 
 The valid conclusions depend on the independence of the trials (`TrialDependence`). For independent trials, true
 positives at a few false-positive rates fixed in advance give bounds by A2. The threshold of such a rate is an order
-statistic of the non-members' scores: given it, the true positives are binomial. The false-positive rate above the j-th
-largest of n_0 scores is Beta(j, n_0 - j + 1); its quantile is Clopper-Pearson's upper end for j - 1 of n_0. Random
-tie-breaking makes the scores continuous. For one run with independent coins, the highest and lowest scores, in numbers
-fixed in advance, give bounds by A6. All other designs are descriptive.
+statistic of the non-members' scores; given the threshold, the true positives are binomial. The false-positive rate
+above the j-th largest of n_0 scores is Beta(j, n_0 - j + 1); its quantile is Clopper-Pearson's upper end for j - 1 of
+n_0. Random tie-breaking makes the scores continuous. For one run with independent coin flips, the highest and lowest
+scores, in numbers fixed in advance, give bounds by A6. All other designs are descriptive.
 """
 
 from enum import Enum
@@ -53,7 +53,7 @@ class TrialDependence(Enum):
     """Dependence between the trials of a membership attack."""
 
     INDEPENDENT = "independent"
-    """Each trial had its own training run and its own coin: rates are binomial (A2)."""
+    """Each trial had its own training run and its own coin flip: rates are binomial (A2)."""
     ONE_RUN = "one_run"
     """One training run; an independent fair coin, unknown to the scoring, decided each record's inclusion (A6)."""
     DEPENDENT = "dependent"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Basic releases of private learning: counts, sums, means, histograms, quantiles, thresholds, second moments.
 
-Each is planned from public constants (a goal and bounds) and then run on data:
+Each release is planned from public constants (a goal and bounds) and then run on data:
 
     Mean(PureDP(1.0, "replace_one"), bounds=(0.0, 100.0), n=1000).release(data, budget)
 

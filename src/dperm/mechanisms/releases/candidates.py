@@ -38,7 +38,7 @@ class EqualCostRuns(NamedTuple):
     def choose(self, unit: Fraction, stream: Stream) -> int:
         """Draw the number of a candidate with probability proportional to e^(-unit cost), exactly.
 
-        The function draws a run by its weight, count e^(-unit cost), then a candidate in it, uniformly.
+        The function draws a run by its weight, count e^(-unit cost), then a uniform candidate in this run.
         """
         stretch = exponential_choice(self.costs, unit, stream, counts=self.counts)
         return int(self.starts[stretch]) + integer_below(int(self.counts[stretch]), stream)
@@ -70,7 +70,7 @@ class CandidateGrid:
         return np.rint(self._shares(values)).astype(np.int64)
 
     def last_at_most(self, values: Floats) -> Integers:
-        """Return the number of the last point at most each value, exactly; -1 if there is none.
+        """Return the number of the last point that is at most each value, exactly; -1 if there is none.
 
         The quotient has an error below 1 if points are more than two units of rounding apart, as for up to 2^30
         intervals. The function then compares it with the points themselves.
@@ -87,7 +87,7 @@ class CandidateGrid:
 
 
 def pure_goal(goal: object, release: str) -> PureDP | ApproxDP:
-    """Return ``goal`` if it is PureDP or ApproxDP with an epsilon of the supported range."""
+    """Return ``goal`` if it is PureDP or ApproxDP with an epsilon in the supported range."""
     checked = checked_goal(goal)
     if isinstance(checked, PureDP | ApproxDP):
         if not LEAST_EPSILON <= checked.epsilon <= LARGEST_EPSILON:

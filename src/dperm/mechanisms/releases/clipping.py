@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clipping of numbers to an interval and of rows to an L2 norm, as integers on a public grid.
 
-Sums of doubles depend on the order of the records and suffer from cancellation, so their sensitivity is not that of the
-theorem. Here each record first becomes an integer, by a function of this record alone, and integers are summed exactly
-in any order.
+Sums of doubles depend on the order of the records and suffer from cancellation, so their sensitivity is not the
+sensitivity in the theorem. Here each record first becomes an integer, by a function of this record alone, and integers
+are summed exactly in any order.
 
 **Numbers.** With a power of two g computed from the bounds,
 
@@ -13,11 +13,11 @@ in any order.
 Then g q(x) lies in [low, high] exactly. Replacing a record moves the sum by at most (high - low)/g, adding one by at
 most max(|low|, |high|)/g. A number within the bounds moves by at most g <= 2^-31 (high - low).
 
-**Rows.** Sums over the entries of a row are integer sums, and doubles take part in elementwise operations only, each
+**Rows.** Sums over the entries of a row are integer sums, and doubles take part only in elementwise operations, each
 correctly rounded. The final test is an exact comparison, sum q_i^2 <= floor(C^2/g^2) in integers, so ||g q||_2 <= C in
 every case. A row within the ball moves by at most g/2 in each entry, or by g if rounding to nearest would leave the
-ball. A row outside is scaled to the sphere with a relative error of about 2^-20 besides that of the grid, and never
-beyond.
+ball. A row outside is scaled to the sphere with a relative error of about 2^-20 in addition to the error of the grid,
+and never leaves the ball.
 """
 
 import math

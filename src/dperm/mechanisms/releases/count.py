@@ -45,17 +45,17 @@ class Count(NoisyStatistic[int]):
 
     @property
     def public(self) -> dict[str, object]:
-        """Empty mapping, since a count has no constants other than its goal."""
+        """Empty mapping: the goal is the only constant of a count."""
         return {}
 
     @property
     def fixed_point(self) -> FixedPoint:
-        """Fixed point of integers, without rounding."""
+        """Fixed-point format with step 1: integers are not rounded."""
         return INTEGERS
 
     @cached_property
     def mechanism(self) -> AdditiveMechanism:
-        """Noise for sensitivity 1 in both norms."""
+        """Mechanism that adds noise for sensitivity 1 in the L1 and L2 norms."""
         sensitivity = sensitivities.count(self.adjacency)
         return mechanism_for(self.goal, l1=sensitivity, l2=sensitivity)
 
@@ -75,7 +75,7 @@ class Count(NoisyStatistic[int]):
         Returns
         -------
         Totals
-            Exact totals, in units of the fixed point.
+            Exact totals, in units of the fixed-point format.
 
         Raises
         ------

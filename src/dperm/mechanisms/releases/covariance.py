@@ -47,9 +47,9 @@ class Covariance(NoisyStatistic[Floats]):
     goal
         Guarantee of one release.
     norm
-        Bound R on the L2 norm of x - c; longer rows are clipped to it.
+        Bound R on the L2 norm of x - c; longer differences are scaled down to norm R.
     dim
-        Length d of a row.
+        Number d of entries in a row.
     center
         Public centre c; 0 by default.
     n
@@ -105,7 +105,7 @@ class Covariance(NoisyStatistic[Floats]):
 
     @cached_property
     def mechanism(self) -> AdditiveMechanism:
-        """Noise for the sensitivity of the whole vector."""
+        """Mechanism that adds noise for the sensitivity of the whole vector."""
         l1, l2 = self._sensitivity
         return mechanism_for(self.goal, l1=l1, l2=l2, dim=self._entries, rounding=self.fixed_point.rounding)
 
@@ -130,7 +130,7 @@ class Covariance(NoisyStatistic[Floats]):
         Returns
         -------
         Totals
-            Exact totals, in units of the fixed point.
+            Exact totals, in units of the fixed-point format.
 
         Raises
         ------
@@ -150,7 +150,7 @@ class Covariance(NoisyStatistic[Floats]):
         return Totals(values + count, len(rows))
 
     def finished(self, noisy: Floats, n: int | None) -> Floats:
-        """Return the symmetric matrix of means, over the public or the noisy n.
+        """Return the symmetric matrix of means: the noisy sums divided by the public or the noisy n.
 
         Parameters
         ----------

@@ -3,15 +3,15 @@
 """Exact totals as doubles: a public step, a public limit, and the rounding error of the step (T10).
 
 A total is an exact integer in units of 2^unit, so it does not depend on the order of the records. Noise is added to
-doubles, and doubles hold all integers up to 2^53 only. So a total is rounded to the nearest multiple of a coarser
+doubles, and doubles represent all integers only up to 2^53. So a total is rounded to the nearest multiple of a coarser
 public step s and clamped to 2^53 steps:
 
 - Clamping is 1-Lipschitz in each coordinate, so it raises no sensitivity.
 - Rounding moves each coordinate by at most s/2. The mechanism declares this as its numerical error, s/2 d^(1/p) in the
   p-norm, and adds it twice to the sensitivity.
 
-With s at most 2^-20 Delta / sqrt(d) this costs a relative 2^-20 of noise in L2. The limit is 2^33 / sqrt(d)
-sensitivities away: billions of records.
+With s at most 2^-20 Delta / sqrt(d) this costs a relative 2^-20 of noise in L2. The limit is 2^33 / sqrt(d) times the
+sensitivity, that is, billions of records.
 """
 
 import math
@@ -60,10 +60,10 @@ class FixedPoint:
 
 
 INTEGERS = FixedPoint(0, 0)
-"""Fixed point of counts, without rounding."""
+"""Fixed-point format of counts, with step 1: integers are not rounded."""
 
 
 def fixed_point(unit: int, *, l2: float, dim: int = 1) -> FixedPoint:
-    """Return the fixed point for totals in units of 2^unit with L2 sensitivity ``l2``, from public numbers only."""
+    """Return the fixed-point format for totals in units of 2^unit with L2 sensitivity ``l2``, from public numbers."""
     _, exponent = math.frexp(l2 / root_up(dim, Norm.L2))
     return FixedPoint(unit, max(unit, exponent - 1 - SHARE))

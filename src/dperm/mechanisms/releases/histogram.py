@@ -91,12 +91,12 @@ class Histogram(NoisyStatistic[Integers]):
 
     @property
     def fixed_point(self) -> FixedPoint:
-        """Fixed point of integers, without rounding."""
+        """Fixed-point format with step 1: integers are not rounded."""
         return INTEGERS
 
     @cached_property
     def mechanism(self) -> AdditiveMechanism:
-        """Noise for the sensitivity of all counts together."""
+        """Mechanism that adds noise for the sensitivity of all counts together."""
         return mechanism_for(
             self.goal,
             l1=sensitivities.histogram_l1(self.bins, self.adjacency),
@@ -120,7 +120,7 @@ class Histogram(NoisyStatistic[Integers]):
         Returns
         -------
         Totals
-            Exact totals, in units of the fixed point.
+            Exact totals, in units of the fixed-point format.
 
         Raises
         ------
@@ -157,7 +157,7 @@ class Histogram(NoisyStatistic[Integers]):
         return inside if self.outside == CLIP else np.where(inside == places, places, records.NOWHERE)
 
     def _categorised(self, data: ArrayLike) -> NDArray[np.intp]:
-        """Return the bin of each value by a dictionary lookup."""
+        """Return the bin of each value, found by a dictionary lookup."""
         categories = self.categories or ()
         found = items(records.NAME, data)
         kinds = {_kind(category) for category in categories}

@@ -28,8 +28,8 @@ class Mean(NoisyStatistic[float]):
     - Under replace-one n is public. The sum of x - m has sensitivity high - low, and the release is
       m + (sum + noise)/n, a mean of sensitivity (high - low)/n (T5). The estimate is unbiased, and may lie outside the
       bounds.
-    - Under add/remove n is private. One release adds noise to the pair (sum of x - m, h n), of L1 sensitivity 2h and L2
-      sensitivity sqrt(2) h. The value is m + sum / max(n, 1) of the noisy pair, clipped to [low, high].
+    - Under add/remove n is private. One release adds noise to the pair (sum of x - m, h n). Its L1 sensitivity is 2h,
+      its L2 sensitivity sqrt(2) h. The value is m + sum / max(n, 1) of the noisy pair, clipped to [low, high].
 
     Parameters
     ----------
@@ -75,12 +75,12 @@ class Mean(NoisyStatistic[float]):
 
     @cached_property
     def fixed_point(self) -> FixedPoint:
-        """Multiples of 2^-20 of the sensitivity."""
+        """Fixed-point format with steps of at most 2^-20 of the sensitivity."""
         return fixed_point(self.clip.exponent, l2=self._sensitivity[1], dim=self._dim)
 
     @cached_property
     def mechanism(self) -> AdditiveMechanism:
-        """Noise for the sensitivity of the sum, or of the pair."""
+        """Mechanism that adds noise for the sensitivity of the sum, or of the pair."""
         l1, l2 = self._sensitivity
         return mechanism_for(self.goal, l1=l1, l2=l2, dim=self._dim, rounding=self.fixed_point.rounding)
 
@@ -100,7 +100,7 @@ class Mean(NoisyStatistic[float]):
         Returns
         -------
         Totals
-            Exact totals, in units of the fixed point.
+            Exact totals, in units of the fixed-point format.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class Mean(NoisyStatistic[float]):
         return Totals([total, *count], found)
 
     def finished(self, noisy: Floats, n: int | None) -> float:
-        """Return the mean over the public n, or the clipped mean over the noisy n.
+        """Return the sum divided by the public n, or the clipped quotient of the noisy sum and the noisy n.
 
         Parameters
         ----------

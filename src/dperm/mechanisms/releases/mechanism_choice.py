@@ -24,7 +24,7 @@ def mechanism_for(
     """Return the mechanism with the least noise in root mean square for a value of these sensitivities.
 
     - PureDP: Laplace noise for the L1 sensitivity (T5), or gamma-norm noise for the L2 sensitivity (T7).
-    - ApproxDP with delta > 0: these (T1), or Gaussian noise for the L2 sensitivity (T6).
+    - ApproxDP with delta > 0: these two (T1), or Gaussian noise for the L2 sensitivity (T6).
     - GDP, ZCDP, RDP: Gaussian noise.
 
     Parameters

@@ -75,7 +75,7 @@ class NoisyStatistic(Mechanism[StatisticInput, Value]):
         Returns
         -------
         Totals
-            Exact totals, in units of the fixed point.
+            Exact totals, in units of the fixed-point format.
         """
 
     @abstractmethod
@@ -98,7 +98,7 @@ class NoisyStatistic(Mechanism[StatisticInput, Value]):
     @property
     @abstractmethod
     def standard_error(self) -> float | Floats | None:
-        """Standard deviation of the released value around the exact one, before rounding.
+        """Standard deviation of the released value around the exact value, before rounding.
 
         None if the standard deviation depends on a private n.
         """
@@ -120,7 +120,7 @@ class NoisyStatistic(Mechanism[StatisticInput, Value]):
 
     @property
     def public_constants(self) -> dict[str, object]:
-        """Constants of the release, and those of its noise."""
+        """Constants of the release and of its noise."""
         noise = self.mechanism.public_constants
         return {"release": self.name, **self.public, "records": records.ASSUMED, "noise_on_the_sum": noise}
 
@@ -145,7 +145,7 @@ class NoisyStatistic(Mechanism[StatisticInput, Value]):
         ------
         DataError
             If the data are empty, of the wrong shape or not finite. The error is raised before any charge or draw. The
-            message is meant for the data holder; it states the rule, but no value.
+            message is meant for the data holder; it states the rule that was broken, but no value.
         BudgetError
             If ``budget`` does not cover the event; nothing is charged.
 

@@ -14,7 +14,7 @@ from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
 
 MAGNITUDES = (2.0**-400, 2.0**400)
-"""Range of bounds and norms; their squares, and 2^-60 of them, are then normal doubles."""
+"""Range of bounds and norms. Within it, their squares, and 2^-60 times their squares, are normal doubles."""
 REMEDY = "Give public bounds; every record is clipped to them."
 NARROWEST = 2.0**-20
 """Smallest width of an interval, relative to its larger end."""

@@ -25,7 +25,7 @@ MOST_INTERVALS = 2**40
 
 @dataclass(frozen=True)
 class Quantile(GridSelection[float]):
-    """q-quantile of numbers clipped to public bounds, selected by the exponential mechanism (T8).
+    """The q-quantile of numbers clipped to public bounds, selected by the exponential mechanism (T8).
 
     Candidates are the points of a public grid from low to high. Each record is moved to the nearest candidate, and a
     candidate h is selected with probability proportional to exp(-epsilon cost(h) / (2 Delta)), where
@@ -35,12 +35,12 @@ class Quantile(GridSelection[float]):
     counts the records between h and the quantile, and Delta is max(q, 1 - q) under add/remove and 1 under replace-one.
     The cost is constant between two adjacent records. The release therefore first draws an interval between records,
     weighted by its length, and then a uniform candidate in this interval. The probabilities are exact (T10): q is a
-    multiple of 2^-20, so costs are exact doubles for up to 2^33 records, and the draw among them is exact.
+    multiple of 2^-20, so costs are exact doubles for up to 2^33 records, and the draw among the candidates is exact.
 
     Parameters
     ----------
     goal
-        PureDP, or ApproxDP, whose delta is not used.
+        PureDP, or ApproxDP; the delta of ApproxDP is not used.
     q
         Quantile in (0, 1), rounded to a multiple of 2^-20; 0.5 is the median.
     bounds

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sensitivities of statistics: one function per statement, each rounded up in exact arithmetic.
 
-A neighbour under add/remove has one record more or less; under replace-one one record differs (C0.1). The norm is part
-of the name where it matters: L1 for Laplace noise (T5), L2 for Gaussian (T6) and gamma-norm noise (T7). Every statement
-refers to contributions in exact arithmetic, as computed by `clipping` and `fixed_point`.
+Under add/remove, a neighbour has one record more or one record fewer; under replace-one, one record differs (C0.1). The
+norm is part of the name where it matters: L1 for Laplace noise (T5), L2 for Gaussian (T6) and gamma-norm noise (T7).
+Every statement refers to contributions in exact arithmetic, as computed by `clipping` and `fixed_point`.
 """
 
 from fractions import Fraction
@@ -47,7 +47,7 @@ def sum_of_rows_l2(norm: float, adjacency: Adjacency) -> float:
 def sum_of_rows_l1(norm: float, dim: int, adjacency: Adjacency) -> float:
     """Return the L1 sensitivity of a sum of rows of L2 norm at most C in R^d.
 
-    It is sqrt(d) times that in L2 (Cauchy-Schwarz). Rows with entries of equal magnitude attain it.
+    It is sqrt(d) times the L2 sensitivity (Cauchy-Schwarz). Rows with entries of equal magnitude attain it.
     """
     return round_up(_root(dim) * Fraction(sum_of_rows_l2(norm, adjacency)))
 
@@ -133,8 +133,8 @@ def quantile_cost(q: Fraction, adjacency: Adjacency) -> Fraction:
 def errors_span(adjacency: Adjacency) -> int:
     """Return the width b - a of the interval of changes in the number of errors, over all rules (T8, T61).
 
-    A record is an error of a rule or not. Adding a record gives every rule 0 or 1 more errors, [0, 1]; removing one
-    gives [-1, 0]. Replacing a record gives [-1, 1].
+    A rule either misclassifies a record or does not. Adding a record changes the number of errors of every rule by 0 or
+    1, [0, 1]; removing a record gives [-1, 0], and replacing a record gives [-1, 1].
     """
     return 1 if adjacency is Adjacency.ADD_REMOVE else 2
 

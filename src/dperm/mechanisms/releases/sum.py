@@ -98,13 +98,13 @@ class Sum(NoisyStatistic[Numbers]):
 
     @cached_property
     def fixed_point(self) -> FixedPoint:
-        """Multiples of 2^-20 of the sensitivity over sqrt(d)."""
+        """Fixed-point format with steps of at most 2^-20 of the sensitivity, divided by sqrt(d)."""
         _, l2 = self.clip.sensitivity(self.adjacency)
         return fixed_point(self.clip.exponent, l2=l2, dim=self.dim or 1)
 
     @cached_property
     def mechanism(self) -> AdditiveMechanism:
-        """Noise for the sensitivity of the sum."""
+        """Mechanism that adds noise for the sensitivity of the sum."""
         l1, l2 = self.clip.sensitivity(self.adjacency)
         return mechanism_for(self.goal, l1=l1, l2=l2, dim=self.dim or 1, rounding=self.fixed_point.rounding)
 
@@ -132,7 +132,7 @@ class Sum(NoisyStatistic[Numbers]):
         Returns
         -------
         Totals
-            Exact totals, in units of the fixed point.
+            Exact totals, in units of the fixed-point format.
 
         Raises
         ------

@@ -29,7 +29,7 @@ from dperm.privacy.rounding import raised
 UP, EITHER = "up", "either"
 LABELS = "labels"
 MOST_INTERVALS = 2**30
-"""Limit for which all grid points are different doubles, and each record lies on a known side of each."""
+"""Largest number of intervals: all grid points are different doubles, and the side of each record is known."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Threshold(GridSelection[Cut]):
     Parameters
     ----------
     goal
-        PureDP, or ApproxDP, whose delta is not used.
+        PureDP, or ApproxDP; the delta of ApproxDP is not used.
     bounds
         Public range (low, high) of the thresholds.
     classes
@@ -150,7 +150,7 @@ class Threshold(GridSelection[Cut]):
         Returns
         -------
         float
-            Bound on the excess, exceeded with at most this probability.
+            Bound on the excess, exceeded with probability at most ``probability``.
 
         Raises
         ------

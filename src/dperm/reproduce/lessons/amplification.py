@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Amplification by subsampling: epsilon over the sampling rate, a coin that attains it, and 2 q epsilon (T21)."""
+"""Amplification by subsampling: epsilon against the sampling rate, a biased coin, and 2 q epsilon (T21)."""
 
 import math
 
@@ -34,14 +34,14 @@ def coin_loss(epsilon: float, rate: float) -> float:
 
 
 def largest_epsilon_for_twice() -> float:
-    """Return the root of e^x - 1 = 2x: below it ln(1 + q(e^x - 1)) <= 2 q x for every q, above it not for small q."""
+    """Return the root of e^x - 1 = 2x: ln(1 + q(e^x - 1)) <= 2 q x for every q below the root, but not above it."""
     return float(brentq(lambda x: math.expm1(x) - 2 * x, 1.0, 2.0, xtol=1e-13))
 
 
 def replaced_base() -> tuple[float, float]:
-    """Return the true and claimed delta under replace-one, for a Gaussian base with sigma = 1, q = .1, epsilon = 1.
+    """Return the true and claimed delta under replace-one, for a Gaussian base with sigma = 1, q = 0.1, epsilon = 1.
 
-    The base is (1, .127)-DP under add/remove. The lemma also needs a guarantee under replace-one (T21, T25).
+    The base is (1, 0.127)-DP under add/remove. The lemma also needs a guarantee under replace-one (T21, T25).
     """
     base = account(Gaussian(1.0), "add_remove").delta(1.0)
     epsilon, claimed = amplify_poisson(1.0, base, rate=0.1, adjacency="add_remove")
@@ -62,13 +62,13 @@ def _checks(rates: tuple[float, ...]) -> tuple[Check, ...]:
     return (
         Check("A biased coin attains the bound of the lemma at every epsilon and rate.", attained),
         Check(
-            f"2 q epsilon is a valid bound up to epsilon = {end:.4f}, for every q, and too small beyond.",
+            f"2 q epsilon is a valid bound up to epsilon = {end:.4f}, for every q, and too small for larger epsilon.",
             below and above,
         ),
         Check(f"At epsilon = 4, q = {rates[0]:g} the exact value is {factor:.1f} times 2 q epsilon.", factor > 6),
         Check(
-            f"A base mechanism that is DP for added records only is not amplified for replaced ones: delta {true:.5f}, "
-            f"claimed {claimed:.5f}.",
+            "A base mechanism that is DP only for added records is not amplified for replaced records: delta is "
+            f"{true:.5f}, where {claimed:.5f} is claimed.",
             true > 1.5 * claimed,
         ),
     )
@@ -97,7 +97,7 @@ def _run(effort: Effort) -> Outcome:
         parameters={"epsilons": ", ".join(f"{epsilon:g}" for epsilon in EPSILONS)},
         table=LessonTable(COLUMNS, rows),
         picture=Picture(
-            "Amplification by subsampling: epsilon over the sampling rate",
+            "Amplification by subsampling: epsilon against the sampling rate",
             "sampling rate q",
             "epsilon",
             _curves(rates),
@@ -118,9 +118,10 @@ LESSON = Lesson(
     title="Amplification by subsampling",
     source="Razaviyayn",
     claim=(
-        "An (epsilon, delta)-DP mechanism on a secret sample of a share q is (ln(1 + q(e^eps - 1)), q delta)-DP, and "
-        "the new epsilon is at most 2 q epsilon if epsilon < 1. Both are right. The sampling must match the "
-        "adjacency: Poisson sampling for add/remove, sampling without replacement for replace-one."
+        "The lecture claims that an (epsilon, delta)-DP mechanism on a secret random sample with sampling rate q is "
+        "(ln(1 + q(e^eps - 1)), q delta)-DP, and that the new epsilon is at most 2 q epsilon if epsilon < 1. Both "
+        "claims are right. The sampling must match the adjacency: Poisson sampling for add/remove, sampling without "
+        "replacement for replace-one."
     ),
     tags=("T21", "T25"),
     run=_run,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Division by the expected batch size: the actual size of a Poisson sample depends on the record (T22, T46, E9)."""
+"""Division by the expected batch size: the actual size of a Poisson sample reveals the record (T22, T46, E9)."""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ COLUMNS = ("epsilon", "delta claimed", "delta, divided by q n", "delta, divided 
 
 
 def sizes(most: int = 60) -> Floats:
-    """Return the probabilities of 0, 1, 2, ... other records in a sample; those beyond ``most`` are negligible."""
+    """Return the probabilities of 0, 1, 2, ... other records in a sample; numbers above ``most`` are negligible."""
     k = np.arange(most + 1)
     logs = gammaln(OTHERS + 1) - gammaln(k + 1) - gammaln(OTHERS - k + 1)
     return np.asarray(np.exp(logs + k * math.log(RATE) + (OTHERS - k) * math.log1p(-RATE)))
@@ -32,7 +32,7 @@ def sizes(most: int = 60) -> Floats:
 class ClippedStep:
     """One DP-SGD step with clipped gradients in one dimension, and noise sigma/(q n).
 
-    The gradient of the record is -1, and that of each other record is 1.
+    The gradient of the attacked record is -1, and the gradient of every other record is 1.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class ClippedStep:
         return (1 - RATE) * without + RATE * self.law(True), without
 
     def delta(self, epsilon: float) -> float:
-        """Return the delta of these data, the larger of both orders, by quadrature (T1): a lower bound."""
+        """Return the delta of this pair, the larger of both directions, by quadrature (T1): a lower bound."""
         present, absent = self.pair
         width = self.grid[1] - self.grid[0]
         orders = ((present, absent), (absent, present))
@@ -85,7 +85,7 @@ def _checks(rows: tuple[tuple[float, ...], ...]) -> tuple[Check, ...]:
     return (
         Check("With division by q n, the claim holds at every epsilon.", all(row[2] <= row[1] for row in rows)),
         Check(
-            "With division by the actual sample size, it is false at every epsilon.",
+            "With division by the actual sample size, the claim is false at every epsilon.",
             all(row[3] > row[1] for row in rows),
         ),
         Check(
@@ -134,8 +134,9 @@ LESSON = Lesson(
     title="Divide by the expected batch size",
     source="Razaviyayn",
     claim=(
-        "DP-SGD averages the clipped gradients over the batch, dividing by its size. The size of a Poisson sample "
-        "depends on the record, and the noise is calibrated to a sum. Divide by the expected size q n, which is public."
+        "In the lecture, DP-SGD averages the clipped gradients over the batch, dividing by the batch size. This is "
+        "wrong: the size of a Poisson sample depends on whether the record is in the data, and the noise is calibrated "
+        "to a sum. The sum must be divided by the expected size q n, which is public."
     ),
     tags=("T22", "T46", "E9"),
     run=_run,

@@ -20,7 +20,7 @@ from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Out
 SLACK = 1e-6
 """Total delta."""
 STEP_DELTA = 1e-10
-"""Delta of one Gaussian step, which cannot be pure."""
+"""Delta of one Gaussian step, which is never pure-DP."""
 EPSILONS = (0.1, 1.0)
 COUNTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 FEW = 30
@@ -38,14 +38,14 @@ COLUMNS = (
 
 
 def misprinted(epsilon: float, count: int, slack: float) -> float:
-    """Return advanced composition with the misprinted denominator e^(eps+1) for e^eps + 1 (E1). Proves nothing."""
+    """Return advanced composition with the misprinted denominator e^(eps+1) for e^eps + 1 (E1); not a valid bound."""
     spread = epsilon * math.sqrt(2 * count * math.log(1 / slack))
     return spread + count * epsilon * math.expm1(epsilon) / math.exp(epsilon + 1)
 
 
 @dataclass(frozen=True)
 class ComposedMechanisms:
-    """Total epsilons of ``count`` mechanisms, each epsilon-DP; Gaussian ones are (epsilon, STEP_DELTA)-DP."""
+    """Total epsilons of ``count`` mechanisms, each epsilon-DP, or (epsilon, STEP_DELTA)-DP if Gaussian."""
 
     epsilon: float
     count: int
@@ -100,18 +100,21 @@ def _checks(settings: list[ComposedMechanisms]) -> tuple[Check, ...]:
     return (
         Check("The optimal epsilon is the smallest proved bound, for every T.", all(_in_order(o) for o in settings)),
         Check(
-            f"Up to T = {FEW} basic composition of epsilon = {last.epsilon:g} is within 0.1% of the optimal one.",
+            f"Up to T = {FEW} basic composition of epsilon = {last.epsilon:g} is within 0.1% of optimal composition.",
             all(
                 one.basic <= 1.001 * one.optimal for one in settings if one.epsilon == last.epsilon and one.count <= FEW
             ),
         ),
         Check(f"Advanced composition of epsilon = 0.1 grows like T^{weak:.2f}.", abs(weak - 0.5) < 0.15),
         Check(
-            f"With epsilon = 1, T = 1000 the misprint claims {last.printed:.1f}, below the optimum {last.optimal:.1f}.",
+            f"With epsilon = 1, T = 1000 the misprinted formula gives {last.printed:.1f}, below the optimum "
+            f"{last.optimal:.1f}.",
             last.printed < last.optimal,
         ),
         Check(f"At that epsilon, randomized response has a delta of {last.true_delta:.3f}.", last.true_delta > 0.98),
-        Check(f"The misprint is too small from T = {min(unsafe, default=0)} on (epsilon = 1).", bool(unsafe)),
+        Check(
+            f"With epsilon = 1, the misprinted formula is too small for T >= {min(unsafe, default=0)}.", bool(unsafe)
+        ),
         Check(
             f"Gaussian mechanisms with the same (epsilon, {STEP_DELTA:g}) have a total epsilon of {last.gaussian:.1f}.",
             all(one.gaussian < one.optimal for one in settings if one.count > 1),
@@ -154,9 +157,9 @@ def _run(effort: Effort) -> Outcome:
         checks=_checks(settings),
         sentence=(
             f"A thousand mechanisms with epsilon = 1 have a total epsilon of {last.optimal:.0f} at best "
-            f"({last.advanced:.0f} by advanced composition). The misprint claims {last.printed:.0f}, where the true "
-            f"delta is {last.true_delta:.3f}. Gaussian mechanisms have {last.gaussian:.0f}: knowing the mechanism is "
-            "worth more than any theorem about epsilons."
+            f"({last.advanced:.0f} by advanced composition). The misprinted formula gives {last.printed:.0f}, where "
+            f"the true delta is {last.true_delta:.3f}. Gaussian mechanisms have {last.gaussian:.0f} in total: "
+            "knowing the mechanism is worth more than any theorem about epsilons."
         ),
     )
 
@@ -166,9 +169,9 @@ LESSON = Lesson(
     title="Composition theorems",
     source="Razaviyayn",
     claim=(
-        "T mechanisms with the same epsilon have a total epsilon of epsilon sqrt(2T ln(1/delta')) + "
-        "T epsilon (e^eps - 1)/e^(eps+1). The denominator is an unsafe misprint for e^eps + 1. Composition theorems "
-        "are loose for a given mechanism, because they use its epsilon only."
+        "The lecture claims that T mechanisms with the same epsilon have a total epsilon of epsilon sqrt(2T "
+        "ln(1/delta')) + T epsilon (e^eps - 1)/e^(eps+1). The denominator is an unsafe misprint for e^eps + 1. "
+        "Composition theorems are loose for a given mechanism, because they use only its epsilon."
     ),
     tags=("T11", "T12", "T13", "T19", "E1"),
     run=_run,

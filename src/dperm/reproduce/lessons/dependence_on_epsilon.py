@@ -32,7 +32,7 @@ def run(effort: Effort) -> Outcome:
         "seed": effort.seed,
     }
     picture = Picture(
-        "Test error over epsilon, with label noise: n = 3500, lambda = 0.01, d = 10",
+        "Test error against epsilon, with label noise: n = 3500, lambda = 0.01, d = 10",
         "epsilon",
         "test error",
         curves(points, "epsilon", "noise 0.2"),
@@ -95,8 +95,8 @@ def _sentence(points: Sequence[ErrorMeasurement]) -> str:
     return (
         f"At epsilon = 0.1 the test error is {at.mean(OURS):.3f} for objective perturbation, {at.mean(OUTPUT):.3f} for "
         f"the sensitivity method and {at.mean(STANDARD):.3f} without privacy. Objective perturbation is better even "
-        f"with half of epsilon. At n lambda = {at.task.strength:g} the printed noise suffices from epsilon = "
-        f"{FREE:.3f} on (T36b); below, a valid proof costs accuracy."
+        f"with half of epsilon. At n lambda = {at.task.strength:g} the printed noise suffices for epsilon >= "
+        f"{FREE:.3f} (T36b); for smaller epsilon, a valid proof costs accuracy."
     )
 
 
@@ -105,9 +105,9 @@ LESSON = Lesson(
     title="Test error against epsilon",
     source="Monteleoni",
     claim=(
-        "The slide has a figure of the dependence on epsilon. Our text version has only its caption, so its content "
-        "and parameters are unknown. With our own parameters, errors fall as epsilon grows, and objective "
-        "perturbation, printed or corrected, is better than the sensitivity method at every epsilon."
+        "The slide has a figure of the dependence on epsilon. Our plain-text copy of the slides has only its caption, "
+        "so its content and parameters are unknown. With our own parameters, errors fall as epsilon grows, and "
+        "objective perturbation, printed or corrected, is better than the sensitivity method at every epsilon."
     ),
     tags=("T30", "T35", "T36", "T36a", "T36b", "E3"),
     run=run,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Noise of DP gradient descent: the formula of the lecture and the exact one (T12a, T45, E12, E13)."""
+"""Noise of DP gradient descent: the formula of the lecture and the exact formula (T12a, T45, E12, E13)."""
 
 import math
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class DescentNoise:
 
     @property
     def literal(self) -> float:
-        """Noise by the printed derivation, whose per-step epsilon has ln(1/delta) (E12). Proves nothing."""
+        """Noise by the printed derivation, whose per-step epsilon has ln(1/delta) (E12); no valid proof."""
         return self._classical(EPSILON / math.sqrt(8 * self.steps * math.log(1 / DELTA)))
 
     @property
@@ -91,9 +91,13 @@ def _checks(settings: list[DescentNoise]) -> tuple[Check, ...]:
     own, rise = planned(100), slope([one.steps for one in settings], [planned(one.steps) for one in settings])
     return (
         Check("The slide's noise suffices, for every T.", all(one.spent <= EPSILON for one in settings)),
-        Check("It is at least 10 times the required noise.", all(one.slide > 10 * one.exact for one in settings)),
         Check(
-            f"For T = 100 it is {at.slide / at.exact:.1f} times: its true epsilon is {at.spent:.4f}, not {EPSILON:g}.",
+            "The slide's noise is at least 10 times the required noise.",
+            all(one.slide > 10 * one.exact for one in settings),
+        ),
+        Check(
+            f"For T = 100 the slide's noise is {at.slide / at.exact:.1f} times the required noise: its true epsilon is "
+            f"{at.spent:.4f}, not {EPSILON:g}.",
             at.slide / at.exact > 18,
         ),
         Check(
@@ -102,7 +106,10 @@ def _checks(settings: list[DescentNoise]) -> tuple[Check, ...]:
             all(one.true_epsilon(one.literal) <= EPSILON for one in settings),
         ),
         Check(f"The planned noise of dperm's DP-GD grows like T^{rise:.2f}.", abs(rise - 0.5) < 0.01),
-        Check(f"DP-GD in dperm plans noise of {own:.5f} for T = 100: the exact noise.", abs(own / at.exact - 1) < 1e-3),
+        Check(
+            f"The DP-GD plan of dperm has noise of {own:.5f} for T = 100: the exact noise.",
+            abs(own / at.exact - 1) < 1e-3,
+        ),
     )
 
 
@@ -145,9 +152,10 @@ LESSON = Lesson(
     title="Noise of DP gradient descent",
     source="Razaviyayn",
     claim=(
-        "T steps of DP-GD need noise of 8 L sqrt(T)/(epsilon n) (log(1.25/delta) + log(T + 1)). This suffices for "
-        "epsilon < 1, although the derivation has ln(1/delta) in place of ln((T+1)/delta). Exact accounting needs 14 "
-        "times less for one step, and 24 times less for 10,000. The formula is a standard deviation, not a variance."
+        "The lecture claims that T steps of DP-GD need noise of 8 L sqrt(T)/(epsilon n) (log(1.25/delta) + log(T + "
+        "1)). This noise suffices for epsilon < 1, although the derivation has ln(1/delta) in place of "
+        "ln((T+1)/delta). Exact accounting needs 14 times less noise for one step, and 24 times less for 10,000 steps. "
+        "The formula is a standard deviation, not a variance."
     ),
     tags=("T6a", "T12a", "T45", "E12", "E13"),
     run=_run,

@@ -99,14 +99,19 @@ def _checks(rows: tuple[tuple[Cell, ...], ...]) -> tuple[Check, ...]:
             "Exact accounting gives the smallest epsilon in every setting.",
             bool(np.all(high <= np.minimum(optimal, renyi))),
         ),
-        Check("Its lower and upper bounds agree to a millionth.", bool(np.all(high - low <= 2e-6 * high))),
+        Check(
+            "The lower and upper bounds of exact accounting agree to a millionth.",
+            bool(np.all(high - low <= 2e-6 * high)),
+        ),
         Check(
             "Optimal composition never exceeds advanced composition.",
             bool(np.all(optimal <= advanced * (1 + 1e-9))),
         ),
-        Check("From 100 steps on, both are at least 5 times too large.", bool(np.all(optimal[long] > 5 * high[long]))),
         Check(
-            f"With noise 1 and 1000 steps they give {advanced[at]:.0f} and {optimal[at]:.0f} instead of "
+            "For 100 steps or more, both are at least 5 times too large.", bool(np.all(optimal[long] > 5 * high[long]))
+        ),
+        Check(
+            f"With noise multiplier 1 and 1000 steps they give {advanced[at]:.0f} and {optimal[at]:.0f} instead of "
             f"{high[at]:.4f}; Rényi accounting gives {renyi[at]:.2f}.",
             bool(optimal[at] > 100 * high[at] and renyi[at] < 1.3 * high[at]),
         ),
@@ -141,7 +146,7 @@ def _run(effort: Effort) -> Outcome:
         checks=_checks(rows),
         sentence=(
             f"A thousand steps of DP-SGD with noise multiplier 1 and q = 0.01 have epsilon = {at.exact[1]:.2f}. "
-            f"Amplification and composition of (epsilon, delta) pairs gives {at.advanced:.0f}: an accountant has to "
+            f"Amplification and composition of (epsilon, delta) pairs give {at.advanced:.0f}: an accountant has to "
             "compose the mechanisms themselves."
         ),
     )
@@ -152,9 +157,9 @@ LESSON = Lesson(
     title="Accounting of DP-SGD",
     source="Razaviyayn",
     claim=(
-        "The privacy of DP-SGD follows from amplification and advanced composition, which are loose. With common noise "
-        "multipliers they are loose by a factor of hundreds, because a pair (epsilon, delta) does not describe how "
-        "rarely the privacy loss is large."
+        "The lecture derives the privacy of DP-SGD from amplification and advanced composition. The result is valid "
+        "but loose: with common noise multipliers epsilon is too large by a factor of hundreds, because a pair "
+        "(epsilon, delta) does not describe how rarely the privacy loss is large."
     ),
     tags=("T12", "T13", "T21", "T22", "T23", "T26"),
     run=_run,

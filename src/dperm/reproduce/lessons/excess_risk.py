@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Excess empirical risk over n of output, objective and gradient perturbation: measured rates and bounds (T48, T56a).
+"""Excess empirical risk against n for three perturbation methods: measured rates and bounds (T48, T56a).
 
 The risk is measured on data that are hard at every n (`dperm.reproduce.categories`), at the Lambda with the smallest
 bound, so that nothing is tuned in hindsight. dperm does not fit linear models with a kink in the loss, so the rate for
 Lipschitz losses is measured on a separate loss (`dperm.reproduce.bowls`).
 
 The bound for gradient descent has a factor 2 + ln T with T near n^2, so it falls more slowly than 1/n; it applies to
-millions of steps of c/sqrt(t). The measured descent takes about n/30 steps of 1/c and has no such factor. The bound of
-T48 does not apply to it and is drawn separately. The algorithm of T48 is not run: at the smallest n, where it is
-feasible, its bound exceeds the risk of every point of the ball, and a check could not fail.
+millions of steps of size c/sqrt(t). The measured descent takes about n/30 steps of size 1/c and has no such factor. The
+bound of T48 does not apply to this descent and is drawn separately. The algorithm of T48 is not run: at the smallest n,
+where it is feasible, its bound exceeds the risk of every point in the ball, so a check could not fail.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ SPOKEN: dict[Method, str] = {
     "kink": "output perturbation with a kink",
 }
 CLOSE, VERY_CLOSE = 0.15, 0.04
-"""Tolerances of the measured powers; the second one for output perturbation, whose two powers are close."""
+"""Tolerances of the measured powers; the second is for output perturbation, whose two powers are close."""
 BOUNDED: tuple[Method, ...] = ("objective", "output", "kink")
 """Methods whose bound applies to the algorithm that is run."""
 OTHER_STEPS = "bound of T48, steps of c/sqrt(t)"
@@ -110,7 +110,7 @@ def _picture(found: list[ExcessOverRecords]) -> Picture:
         for method in BOUNDED
     ]
     proved.append(Curve(OTHER_STEPS, n, tuple(at.bounds["gradient"] for at in found), "proved"))
-    title = "Excess empirical risk of three perturbations, over the number of records"
+    title = "Excess empirical risk of three perturbations, against the number of records"
     return Picture(title, "number of records", "excess risk", (*measured, *proved), x_log=True, y_log=True)
 
 
@@ -154,22 +154,23 @@ def _sentence(slopes: dict[Method, float]) -> str:
     return (
         f"Twice as many records divide the excess risk by {2 ** -slopes['gradient']:.2f} for gradient perturbation, by "
         f"{2 ** -slopes['objective']:.2f} for objective perturbation, and by only {2 ** -slopes['output']:.2f} for "
-        f"output perturbation ({2 ** -slopes['kink']:.2f} with a kink in the loss). Theory says 2, 2, 1.59 and 1.41. "
-        "Gradient perturbation has the rate of T48, but the bound of T48 applies to other steps than those run here."
+        f"output perturbation ({2 ** -slopes['kink']:.2f} with a kink in the loss). Theory predicts 2, 2, 1.59 and "
+        "1.41. Gradient perturbation has the rate of T48, but the bound of T48 applies to steps other than those run "
+        "here."
     )
 
 
 LESSON = Lesson(
     name="excess_risk",
-    title="Excess risk over the number of records",
+    title="Excess risk against the number of records",
     source="Razaviyayn",
     claim=(
-        "The excess empirical risk of output perturbation is (sqrt(d)/(epsilon n))^(1/2), that of objective and "
-        "gradient perturbation sqrt(d)/(epsilon n), up to logarithms. The first rate is for losses that are only "
-        "Lipschitz; for smooth losses the power is 2/3 (T48). Objective perturbation has its rate for smooth losses "
-        "of linear models; strong convexity is not enough (E30). The bounds with constants are T56a and T48. T48 is "
-        "about steps of c/sqrt(t), of the order of n^2 of them; the descent shown here takes fewer and longer steps, "
-        "and T48 does not bound it."
+        "The lecture claims that the excess empirical risk is (sqrt(d)/(epsilon n))^(1/2) for output perturbation and "
+        "sqrt(d)/(epsilon n) for objective and gradient perturbation, up to logarithms. The first rate is for losses "
+        "that are only Lipschitz; for smooth losses the power is 2/3 (T48). Objective perturbation has its rate for "
+        "smooth losses of linear models; strong convexity is not enough (E30). The bounds with constants are T56a and "
+        "T48. T48 assumes about n^2 steps of size c/sqrt(t); the descent shown here takes fewer and longer steps, and "
+        "T48 does not bound it."
     ),
     tags=("T48", "T56a", "T45", "T30", "T41", "E30"),
     run=run,

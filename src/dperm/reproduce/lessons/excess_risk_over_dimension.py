@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Excess empirical risk over the number of coefficients: measured rates sqrt(d), d^(1/3) and d^(1/4) (T48, T56a).
+"""Excess empirical risk against the number of coefficients: measured rates sqrt(d), d^(1/3) and d^(1/4) (T48, T56a).
 
 Gradient and objective perturbation run on categories (`dperm.reproduce.categories`), output perturbation on losses with
 curvature in many directions at once (`dperm.reproduce.bowls`). On a linear model the noise of output perturbation costs
 at most (c/2) sigma^2 for every d, which is checked too, and the power 1/3 would come from the choice of Lambda alone.
 
 The norm R0 of the optimum grows like sqrt(d) on the categories, so all risks are divided by L R0, the largest excess
-of theta = 0. n is the same everywhere.
+of theta = 0. All runs have the same n.
 """
 
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ SCALES, LARGEST_SHARE = 8, 0.008
 RATES: dict[Method, float] = {"gradient": 1 / 2, "objective": 1 / 2, "output": 1 / 3, "kink": 1 / 4}
 """Powers of d in T48."""
 CLOSE, VERY_CLOSE = 0.15, 0.04
-"""Tolerances of the measured powers; the second one for output perturbation, whose two powers are close."""
+"""Tolerances of the measured powers; the second is for output perturbation, whose two powers are close."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _picture(found: list[ExcessOverDimension]) -> Picture:
         for method in BOUNDED
     ]
     proved.append(Curve(OTHER_STEPS, dims, tuple(at.risks["gradient"][1] for at in found), "proved"))
-    title = "Excess empirical risk of three perturbations, over the number of coefficients"
+    title = "Excess empirical risk of three perturbations, against the number of coefficients"
     return Picture(
         title, "number of coefficients", "excess risk / (L R0)", (*measured, *proved), x_log=True, y_log=True
     )
@@ -173,19 +173,20 @@ def _sentence(slopes: dict[Method, float]) -> str:
         f"Four times as many coefficients multiply the excess risk by {4 ** slopes['gradient']:.2f} for gradient "
         f"perturbation, by {4 ** slopes['objective']:.2f} for objective perturbation and by "
         f"{4 ** slopes['output']:.2f} for output perturbation ({4 ** slopes['kink']:.2f} with a kink in the loss). "
-        "Theory says 2, 2, 1.59 and 1.41. The bound of T48 applies to other steps than those run here."
+        "Theory predicts 2, 2, 1.59 and 1.41. The bound of T48 applies to steps other than those run here."
     )
 
 
 LESSON = Lesson(
     name="excess_risk_over_dimension",
-    title="Excess risk over the number of coefficients",
+    title="Excess risk against the number of coefficients",
     source="Razaviyayn",
     claim=(
-        "Excess empirical risk grows with the dimension as with 1/n: sqrt(d)/(epsilon n) for objective and gradient "
-        "perturbation, and a power 1/2 of that for output perturbation, or 2/3 for smooth losses (T48). This holds in "
-        "the worst case; for linear models the noise of output perturbation costs (c/2) sigma^2 for every d. The bound "
-        "of T48 for gradient perturbation is about steps of c/sqrt(t); the descent shown here takes steps of 1/c."
+        "The lecture claims that excess empirical risk grows with the dimension and falls with n: sqrt(d)/(epsilon n) "
+        "for objective and gradient perturbation, and the power 1/2 of this ratio for output perturbation. For smooth "
+        "losses the power is 2/3 (T48). The rates hold in the worst case; for linear models the noise of output "
+        "perturbation costs (c/2) sigma^2 for every d. The bound of T48 for gradient perturbation assumes steps of "
+        "size c/sqrt(t); the descent shown here takes steps of size 1/c."
     ),
     tags=("T48", "T56a", "T45", "T30", "T41", "E30"),
     run=run,

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choice among finitely many hypotheses: empirical risk minimization and the exponential mechanism (T59, E25).
 
-A record reports independently for each hypothesis whether it errs. One hypothesis errs with probability r, all others
-with r + g; r = 1/4 (agnostic) or r = 0 (realizable). The excess risk is then g or 0. The measured excess is the largest
-gap g that is incurred with probability beta: the hardest gap for each n, to which the bounds of T59 apply. With one gap
-for all n, both learners would be right almost always for large n and no rate would be visible.
+Each hypothesis errs on a record independently of the others. One hypothesis errs with probability r, all others with r
++ g; r = 1/4 (agnostic) or r = 0 (realizable). The excess risk is then g or 0. The measured excess is the largest gap g
+that is incurred with probability beta: the hardest gap for each n, to which the bounds of T59 apply. With one gap for
+all n, both learners would almost always be right for large n and no rate would be visible.
 """
 
 import math
@@ -214,12 +214,12 @@ def _sentence(found: list[ExcessGaps]) -> str:
 
 LESSON = Lesson(
     name="finite_class",
-    title="One of finitely many hypotheses",
+    title="Choice among finitely many hypotheses",
     source="Wang",
     claim=(
-        "The excess risk of ERM is sqrt(log(|H|/beta)/n) in the agnostic case and log(|H|/beta)/n in the realizable "
-        "case; the exponential mechanism adds log(|H|/beta)/(n epsilon). T59 has the constants; the printed table "
-        "omits them, and a factor 2 (E25)."
+        "The lecture claims that the excess risk of ERM is sqrt(log(|H|/beta)/n) in the agnostic case and "
+        "log(|H|/beta)/n in the realizable case, and that the exponential mechanism adds log(|H|/beta)/(n epsilon). "
+        "The printed table omits the constants and a factor of 2 (E25); T59 states them."
     ),
     tags=("T59", "T8", "E25"),
     run=run,

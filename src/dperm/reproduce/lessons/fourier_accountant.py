@@ -5,8 +5,8 @@
 `CircularLoss` is the accountant in its simplest form; use `dperm.account` in practice. The loss of one step is put on
 multiples of h, on a circle of k bins, and its discrete Fourier transform is raised to the power T. Bins are
 pessimistic: losses are rounded up, or split by connect-the-dots. Mass above the circle counts as infinite. Sums beyond
-half of the circle wrap around. Those from below become too large, which is safe; those from above are bounded and added
-to delta. Rounding errors of the transform (1e-16 of the total mass) are neglected.
+half of the circle wrap around. Sums that wrap from below become too large, which is safe; the mass of sums that wrap
+from above is bounded and added to delta. Rounding errors of the transform (1e-16 of the total mass) are neglected.
 """
 
 import math
@@ -97,7 +97,7 @@ class Bins:
         )
 
     def _step(self, law: LossLaw) -> tuple[int, Floats, float]:
-        """Return the index of the first bin, the masses from there on, and the mass at infinity."""
+        """Return the index of the first bin, the masses starting at this bin, and the mass at infinity."""
         low, high = law.support(TAIL)
         half = self.count // 2 - 1
         first = max(math.floor(low / self.spacing), -half)
@@ -180,7 +180,7 @@ class BinnedEpsilons:
         return (about.name, self.bins, self.rounded, self.dots, self.tail, about.renyi, about.exact)
 
     def above(self, epsilon: float) -> float:
-        """Return the difference between an epsilon and the exact one."""
+        """Return the difference between an epsilon and the exact epsilon."""
         return epsilon - self.problem.exact
 
 
@@ -196,7 +196,7 @@ def _found(effort: Effort) -> Iterator[BinnedEpsilons]:
 
 
 def _slope(found: list[BinnedEpsilons], epsilon: Callable[[BinnedEpsilons], float]) -> float:
-    """Return the slope of the excess over the number of bins for DP-SGD, from the first four, far above rounding."""
+    """Return the log-log slope of the excess against the number of bins for DP-SGD, from the first four numbers."""
     some = [one for one in found if one.problem is SAMPLED][:4]
     excess = [one.above(epsilon(one)) for one in some]
     return float(np.polyfit(np.log([one.bins for one in some]), np.log(excess), 1)[0])
@@ -220,7 +220,10 @@ def _checks(found: list[BinnedEpsilons]) -> tuple[Check, ...]:
             f"and {gaussian_tail_epsilon(1.0, DELTA):.4f} instead of {GAUSSIAN.exact:.4f} for the Gaussian.",
             all(one.above(one.tail) > 0.05 * one.problem.exact for one in found),
         ),
-        Check(f"Nor do they improve Rényi accounting: it gives {SAMPLED.renyi:.3f}.", last.above(SAMPLED.renyi) > 0.1),
+        Check(
+            f"Finer bins do not improve Rényi accounting either: it gives {SAMPLED.renyi:.3f}.",
+            last.above(SAMPLED.renyi) > 0.1,
+        ),
         Check(f"The other direction must be composed too: its epsilon is {other:.3f}.", 0 < other < last.dots),
     )
 
@@ -272,10 +275,10 @@ LESSON = Lesson(
     title="The Fourier accountant",
     source="Razaviyayn",
     claim=(
-        "Privacy losses add up, so their distribution is a convolution power, which the fast Fourier transform "
-        "computes in O(k log k). (epsilon, delta)-DP follows from P(L > epsilon) <= delta. This tail condition is "
-        "sufficient but not necessary, and costs a tenth of epsilon or more. The sketch omits the two directions of "
-        "adjacency, infinite losses and the discretization error."
+        "The lecture explains that privacy losses add up, so their distribution is a convolution power, which the fast "
+        "Fourier transform computes in O(k log k). It derives (epsilon, delta)-DP from P(L > epsilon) <= delta. This "
+        "tail condition is sufficient but not necessary, and costs a tenth of epsilon or more. The sketch in the "
+        "lecture omits the two directions of adjacency, infinite losses and the discretization error."
     ),
     tags=("T2", "T15", "T17", "T28", "E11"),
     run=_run,

@@ -27,7 +27,7 @@ COLUMNS = (
 
 
 def printed_sigma(epsilon: float, delta: float) -> float:
-    """Return sqrt(2 ln(1.25/delta))/epsilon, as in the lectures; the theorem holds for epsilon < 1 only (T6a, E2).
+    """Return sqrt(2 ln(1.25/delta))/epsilon, as in the lectures; the theorem holds only for epsilon < 1 (T6a, E2).
 
     `classical_gaussian_sigma` has the same formula but refuses larger epsilons.
     """
@@ -67,7 +67,7 @@ class GaussianScales:
 
 
 def first_failure(delta: float) -> float:
-    """Return the epsilon from which on the true delta of the textbook noise exceeds ``delta``."""
+    """Return the epsilon above which the true delta of the textbook noise exceeds ``delta``."""
     return float(
         brentq(lambda epsilon: math.log(GaussianScales(epsilon, delta).true_delta / delta), 1.0, 20.0, xtol=1e-10)
     )
@@ -82,15 +82,17 @@ def _checks(failures: dict[float, float]) -> tuple[Check, ...]:
             "Below epsilon = 1, where the textbook formula is proved, it is sufficient.",
             all(o.true_delta <= o.delta for o in below),
         ),
-        Check(f"There it gives up to {dearest:.2f} times the required noise.", dearest > 1.5),
+        Check(
+            f"Below epsilon = 1 the textbook formula gives up to {dearest:.2f} times the required noise.", dearest > 1.5
+        ),
         Check(
             f"At epsilon = 10 and delta = 1e-5 the true delta is {bad.true_delta:.3g}: the claim is false.",
             bad.true_delta > 2 * bad.delta,
         ),
         Check(
-            "The formula fails from "
+            "The formula fails for epsilon >= "
             + ", ".join(f"{failures[delta]:.4f} (delta = {delta:g})" for delta in DELTAS)
-            + " on.",
+            + ".",
             all(
                 GaussianScales(end * 1.001, delta).ratio < 1 < GaussianScales(end * 0.999, delta).ratio
                 for delta, end in failures.items()
@@ -130,19 +132,20 @@ def _run(effort: Effort) -> Outcome:
         checks=_checks(failures),
         sentence=(
             f"At delta = 1e-5 the textbook noise is {GaussianScales(0.1, 1e-5).ratio:.2f} times the required noise at "
-            f"epsilon = 0.1 and {GaussianScales(1.0, 1e-5).ratio:.2f} times at epsilon = 1. It is insufficient from "
-            f"epsilon = {failures[1e-5]:.2f} on. The exact noise needs no condition on epsilon."
+            f"epsilon = 0.1 and {GaussianScales(1.0, 1e-5).ratio:.2f} times at epsilon = 1. It is insufficient for "
+            f"epsilon >= {failures[1e-5]:.2f}. The exact noise needs no condition on epsilon."
         ),
     )
 
 
 LESSON = Lesson(
     name="gaussian_noise",
-    title="How much Gaussian noise",
+    title="How much Gaussian noise is needed",
     source="Bellet, Razaviyayn",
     claim=(
-        "Noise with sigma = sensitivity sqrt(2 ln(1.25/delta))/epsilon is (epsilon, delta)-DP for every epsilon. This "
-        "is proved for epsilon < 1 only, where it is more than necessary, and it is wrong for epsilon beyond 7 to 9."
+        "The lectures claim that noise with sigma = sensitivity sqrt(2 ln(1.25/delta))/epsilon is (epsilon, delta)-DP "
+        "for every epsilon. This is proved only for epsilon < 1, where less noise suffices. The claim fails above a "
+        "threshold of about 7 to 9, which depends on delta."
     ),
     tags=("T6", "T6a", "E2"),
     run=_run,

@@ -72,7 +72,7 @@ def _checks(settings: list[RecordGroup]) -> tuple[Check, ...]:
     return (
         Check("The formula is valid for every k.", all(ratio >= 1 - 1e-9 for ratio in ratios)),
         Check(
-            f"Its overestimate grows with k: a factor of {ratios[-1]:.0f} for k = {last.k}.",
+            f"The overestimate of the formula grows with k: a factor of {ratios[-1]:.0f} for k = {last.k}.",
             ratios == sorted(ratios) and ratios[-1] > 10,
         ),
         Check("The exact delta also grows faster than k.", all(one.exact > one.k * DELTA for one in later)),
@@ -120,9 +120,9 @@ LESSON = Lesson(
     title="Privacy of groups",
     source="Razaviyayn",
     claim=(
-        "An (epsilon, delta)-DP mechanism is (k epsilon, delta (e^(k eps) - 1)/(e^eps - 1))-DP for data sets that "
-        "differ in k records. This is right, and follows from one pair of numbers. Gaussian noise does better, because "
-        "it is k mu-GDP."
+        "The lecture claims that an (epsilon, delta)-DP mechanism is (k epsilon, delta (e^(k eps) - 1)/(e^eps - 1))-DP "
+        "for data sets that differ in k records. This is right, and uses only the pair (epsilon, delta). Gaussian "
+        "noise does better, because it is k mu-GDP for k records."
     ),
     tags=("T4", "T5", "T6", "T19"),
     run=_run,

@@ -130,9 +130,12 @@ def _checks(settings: list[MeanErrors]) -> tuple[Check, ...]:
             f"The mean error falls like 1/n: slopes {slopes[0]:.3f} and {slopes[1]:.3f}.",
             bool(max(abs(slope + 1) for slope in slopes) < 0.15),
         ),
-        Check(f"At n = 10,000, epsilon = 0.1 it is {at.error:.5f}, roughly .001.", abs(at.error - 0.001) < 0.0003),
         Check(
-            "There, the error of the noise is below the sampling error; at n = 100 it is above.",
+            f"At n = 10,000, epsilon = 0.1 the mean error is {at.error:.5f}, roughly 0.001.",
+            abs(at.error - 0.001) < 0.0003,
+        ),
+        Check(
+            "At this point the error of the noise is below the sampling error; at n = 100 it is above.",
             _deviation(at.public) < at.sampling and _deviation(few.public) > few.sampling,
         ),
         Check(
@@ -191,9 +194,10 @@ LESSON = Lesson(
     title="The Laplace mean of n values",
     source="Musco",
     claim=(
-        "The mean of n values in {0, 1} with Laplace noise has an error of about 1/(n epsilon): roughly .001 at n = "
-        "10,000 and epsilon = .1. This is true under replace-one with public n. If records are added or removed, the "
-        "mean still moves by at most 1/n, but a noise scale that depends on n reveals n."
+        "The lecture claims that the mean of n values in {0, 1} with Laplace noise has an error of about 1/(n "
+        "epsilon): roughly 0.001 at n = 10,000 and epsilon = 0.1. This is true under replace-one with public n. If "
+        "records are added or removed, the mean still moves by at most 1/n, but a noise scale that depends on n "
+        "reveals n."
     ),
     tags=("T4", "T5", "E26", "E27"),
     run=_run,

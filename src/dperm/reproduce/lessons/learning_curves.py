@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Learning curves of NIPS 2008: test error over the number of records (T30-T36b, T58)."""
+"""Learning curves of NIPS 2008: test error against the number of records (T30-T36b, T58)."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -16,7 +16,7 @@ QUICK_SIZES = (500, 1000, 2000, 4000)
 DIM, REGULARIZATION, EPSILON = 10, 0.01, 0.1
 RUNS, QUICK_RUNS = 10, 4
 ENOUGH = 1000
-"""Number of records from which on objective perturbation beats the sensitivity method; JMLR 2011 fails at half."""
+"""Smallest number of records at which objective perturbation beats the sensitivity method; JMLR 2011 fails at half."""
 FREE = 2 / EPSILON
 """Smallest n lambda at which T36b charges nothing for the determinant, if the objective gets all of epsilon."""
 OWN_FREE = FREE / (1 - OUTPUT_SHARE)
@@ -46,7 +46,7 @@ def run(effort: Effort) -> Outcome:
 
 
 def price(point: ErrorMeasurement) -> float:
-    """Return the cost of a valid proof: the error of dperm's plan minus that with the printed noise."""
+    """Return the cost of a valid proof: the error of dperm's plan minus the error with the printed noise."""
     return point.mean(OURS) - point.mean(PRINTED)
 
 
@@ -62,12 +62,12 @@ def _checks(points: Sequence[ErrorMeasurement]) -> tuple[Check, ...]:
     many = [point for point in points if point.task.strength > FREE]
     return (
         Check(
-            f"From n = {ENOUGH} on, standard LR has a smaller error than dperm's objective perturbation, which has "
+            f"For n >= {ENOUGH}, standard LR has a smaller error than dperm's objective perturbation, which has "
             f"no larger error than JMLR 2011, which has a smaller error than Algorithm 1.",
             all(p.mean(STANDARD) < p.mean(OURS) <= p.mean(JMLR) < p.mean(OUTPUT) for p in late),
         ),
         Check(
-            f"From n = {ENOUGH} on, Algorithm 1 with twice the records has a larger error than dperm's objective "
+            f"For n >= {ENOUGH}, Algorithm 1 with twice the records has a larger error than dperm's objective "
             f"perturbation.",
             all(output > ours for output, ours in twice(late)),
         ),
@@ -97,12 +97,12 @@ def _first_two(points: Sequence[ErrorMeasurement]) -> list[tuple[float, float]]:
 def _sentence(points: Sequence[ErrorMeasurement]) -> str:
     least = next(point for point in points if point.name == "noise 0.2")
     return (
-        f"From n = {ENOUGH} on, dperm's objective perturbation needs less than half of the records of the sensitivity "
+        f"For n >= {ENOUGH}, dperm's objective perturbation needs less than half of the records of the sensitivity "
         f"method. With fewer records it does not: at n = {least.task.n} the test error is {least.mean(OUTPUT):.2f} for "
         f"the sensitivity method, {least.mean(OURS):.2f} for objective perturbation with a proof (T36a), "
-        f"{least.mean(JMLR):.2f} for JMLR 2011 and {least.mean(PRINTED):.2f} for the printed algorithm. From n lambda "
-        f"= 2/epsilon = {FREE:g} on, the printed noise suffices (T36b). dperm keeps {OUTPUT_SHARE:.0%} of epsilon for "
-        f"the error of its solver, so its plan uses T36b from about {OWN_FREE:.1f} on, and T36a at {FREE:g}."
+        f"{least.mean(JMLR):.2f} for JMLR 2011 and {least.mean(PRINTED):.2f} for the printed algorithm. For n lambda "
+        f">= 2/epsilon = {FREE:g}, the printed noise suffices (T36b). dperm keeps {OUTPUT_SHARE:.0%} of epsilon for "
+        f"the error of its solver, so its plan uses T36b above about {OWN_FREE:.1f}, and T36a at {FREE:g}."
     )
 
 
@@ -111,12 +111,12 @@ LESSON = Lesson(
     title="Learning curves of private logistic regression",
     source="Monteleoni",
     claim=(
-        "The slide has learning curves. Our text version has only their caption, so their content and parameters are "
-        "unknown. Theorems 4 and 5 say, up to constants, that the new method learns from fewer records than the "
-        "sensitivity method (T58). With our own parameters, from n = 1000 on, the corrected algorithms have smaller "
-        "errors than Algorithm 1, and dperm has smaller errors than Algorithm 1 with twice the records. At n = 500 it "
-        "is the other way round: JMLR 2011 has larger errors than Algorithm 1, and dperm has larger errors than "
-        "Algorithm 1 with twice the records."
+        "The slide has learning curves. Our plain-text copy of the slides has only their caption, so their content and "
+        "parameters are unknown. Theorems 4 and 5 of the lecture say, up to constants, that the new method learns from "
+        "fewer records than the sensitivity method (T58). With our own parameters and n >= 1000, the corrected "
+        "algorithms have smaller errors than Algorithm 1, and dperm has smaller errors than Algorithm 1 with twice the "
+        "records. At n = 500 it is the other way round: the algorithm of JMLR 2011 has larger errors than Algorithm 1, "
+        "and dperm has larger errors than Algorithm 1 with twice the records."
     ),
     tags=("T30", "T35", "T36", "T36a", "T36b", "T58", "E3"),
     run=run,

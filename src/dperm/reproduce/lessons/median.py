@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Objective perturbation of the median releases records; a smooth loss prevents it, strong convexity not (T42, E8)."""
+"""Objective perturbation of the median releases records; smoothness prevents this, not strong convexity (T42, E8)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Case:
     width: float = 0.0
 
     def slope(self, distance: Floats) -> Floats:
-        """Return the derivative of one record's loss; the smooth one is twice dperm's smooth pinball loss."""
+        """Return the derivative of one record's loss; the smooth loss is twice dperm's smooth pinball loss."""
         if not self.width:
             return np.sign(distance)
         return 2 * SmoothPinball(0.5, self.width).derivative(distance)
@@ -162,8 +162,8 @@ def _checks(found: list[RecordReleases]) -> tuple[Check, ...]:
         ),
         Check("The smoothed median is never a record.", all(one.hits == 0 for one in smooth)),
         Check(
-            f"With noise of {noisy.sigma:g} its delta at epsilon = {EPSILON:g} is at most {best:.2g}; that of the "
-            f"median is at least {left:.2g}.",
+            f"With noise of standard deviation {noisy.sigma:g}, the delta of the smoothed median at epsilon = "
+            f"{EPSILON:g} is at most {best:.2g}; the delta of the median is at least {left:.2g}.",
             best < 1e-6 * left,
         ),
     )
@@ -212,9 +212,9 @@ LESSON = Lesson(
     title="The median under objective perturbation",
     source="Razaviyayn",
     claim=(
-        "Objective perturbation of the median of {0, 100} fails with probability 1/2, because the loss is not "
-        "strongly convex. It does fail, with probability 1/2 as the noise vanishes, but strong convexity does not "
-        "help. The kink leaves an atom on every record; a smooth loss has none."
+        "The lecture claims that objective perturbation of the median of {0, 100} fails with probability 1/2, because "
+        "the loss is not strongly convex. It does fail, with probability 1/2 as the noise vanishes, but strong "
+        "convexity does not help. The kink leaves an atom on every record; a smooth loss has none."
     ),
     tags=("T41", "T42", "E8"),
     run=_run,

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Records that a private choice among K thresholds needs: the lower bound of T60 and the need of T61 (T60, E20).
+"""Records that a private choice among K thresholds needs: lower bound (T60, E20), and the number that suffices (T61).
 
 Data set i has half of its records just below the i-th threshold, with the first label, and half just above it, with the
-second label. Threshold i makes no error and every other one n/2. Success is the choice of threshold i. The
-probabilities of the exponential mechanism are computed exactly from its intervals of equal error; a few real releases
-confirm them.
+second label. Threshold i makes no error, and every other threshold makes n/2 errors. Success is the choice of threshold
+i. The probabilities of the exponential mechanism are computed exactly from its intervals of equal error; a few real
+releases confirm them.
 """
 
 import math
@@ -134,21 +134,23 @@ def _checks(found: list[ThresholdRecords], share: float, releases: int) -> tuple
     spread = 4 * math.sqrt(exact * (1 - exact) / releases)
     return (
         Check(
-            "The exponential mechanism never needs fewer records than T60 says.",
+            "The exponential mechanism never needs fewer records than T60 requires.",
             all(a.needed >= a.bound for a in found),
         ),
         Check(
-            f"Both grow in proportion to ln K: {rise:.2f} and {least:.2f} records for each unit of it.",
+            f"The need and the bound grow in proportion to ln K: {rise:.2f} and {least:.2f} records per unit of ln K.",
             abs(least - 1 / GOAL.epsilon) < 0.01 and abs(rise - 4 / GOAL.epsilon) < 0.15,
         ),
-        Check("It needs four times ln(9(K - 1))/epsilon, up to two records.", all(_fourfold(a) for a in found)),
+        Check(
+            "The mechanism needs four times ln(9(K - 1))/epsilon, up to two records.", all(_fourfold(a) for a in found)
+        ),
         Check("Real releases succeed as often as computed.", abs(share - exact) <= spread),
         Check(
-            f"On {FEW_RECORDS} records its success falls with K, to less than 0.0001 here.",
+            f"On {FEW_RECORDS} records the success of the mechanism falls with K, to less than 0.0001 here.",
             all(a.success > b.success for a, b in pairwise(found)) and found[-1].success < 1e-4,
         ),
         Check(
-            "It is never above what any pure algorithm has there at most (T60).",
+            "This success never exceeds the largest possible success of a pure-DP algorithm (T60).",
             all(a.success <= most_success(a.thresholds, FEW_RECORDS) for a in found),
         ),
     )
@@ -162,9 +164,9 @@ def _fourfold(at: ThresholdRecords) -> bool:
 def _sentence(found: list[ThresholdRecords]) -> str:
     last = found[-1]
     return (
-        f"Among {last.thresholds:,} thresholds no pure algorithm is right with probability {SUCCESS:g} on fewer than "
-        f"{math.ceil(last.bound)} records; the exponential mechanism needs {last.needed}. Both grow like ln K, so no "
-        f"number of records suffices for all thresholds in [0, 1]."
+        f"Among {last.thresholds:,} thresholds no pure-DP algorithm is right with probability {SUCCESS:g} on fewer "
+        f"than {math.ceil(last.bound)} records; the exponential mechanism needs {last.needed}. Both grow like ln K, so "
+        f"no number of records suffices for all thresholds in [0, 1]."
     )
 
 
@@ -173,9 +175,10 @@ LESSON = Lesson(
     title="No private threshold on the continuum",
     source="Wang",
     claim=(
-        "A pure private algorithm that finds each of K thresholds with probability 0.9 needs n with "
-        "K e^(-n epsilon) 0.9 <= 0.1; for all thresholds in [0, 1] there is no such algorithm. K should be K - 1, and "
-        "the chain of inequalities is about the outputs on one data set, D_1 (E20): n >= ln(9(K - 1))/epsilon (T60)."
+        "The lecture claims that a pure-DP algorithm that finds each of K thresholds with probability 0.9 needs an n "
+        "such that K e^(-n epsilon) 0.9 <= 0.1, and that no such algorithm exists for all thresholds in [0, 1]. K "
+        "should be K - 1, and the chain of inequalities is about the outputs on one data set, D_1 (E20). The correct "
+        "bound is n >= ln(9(K - 1))/epsilon (T60)."
     ),
     tags=("T60", "T61", "T8", "E20"),
     run=run,

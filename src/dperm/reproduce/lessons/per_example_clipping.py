@@ -44,7 +44,7 @@ def claimed() -> float:
 
 @dataclass(frozen=True)
 class JoiningRecord:
-    """Effect of a joining record of some size on the sum of the gradients, plain and clipped."""
+    """Effect of an added record of a given size on the sum of the gradients, plain and clipped."""
 
     size: float
     plain: float
@@ -52,7 +52,7 @@ class JoiningRecord:
 
     @property
     def epsilons(self) -> tuple[float, float]:
-        """Epsilons of the step without and with clipping, at the same noise (T6)."""
+        """Epsilons of the step without and with clipping, for the same noise (T6)."""
         noise = MULTIPLIER * CLIP
         plain, bounded = (analytic_gaussian_epsilon(DELTA, noise, moved) for moved in (self.plain, self.bounded))
         return plain, bounded
@@ -72,7 +72,7 @@ def _settings(effort: Effort) -> list[JoiningRecord]:
 
 
 def _setting(size: float, others: tuple[Floats, Floats], way: Floats, weights: Floats) -> JoiningRecord:
-    """Return the movement of both sums when the record joins."""
+    """Return the change of both sums when the record is added."""
     x, y = others
     before = gradients(x, y, weights)
     after = gradients(np.vstack([x, size * way]), np.append(y, 0.0), weights)
@@ -144,8 +144,8 @@ LESSON = Lesson(
     title="Clip every gradient",
     source="Musco, Razaviyayn",
     claim=(
-        "DP-SGD adds a Gaussian vector to each gradient. Musco's version has no clipping and therefore no guarantee: "
-        "the gradient of each record must be bounded first, as in Razaviyayn's version."
+        "In both lectures, DP-SGD adds a Gaussian vector to each gradient. Musco's version has no clipping and "
+        "therefore no guarantee: the gradient of each record must be bounded first, as in Razaviyayn's version."
     ),
     tags=("T6", "T44", "T46", "E10"),
     run=_run,

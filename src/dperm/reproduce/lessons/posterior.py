@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Posterior sampling: temperature of the likelihood and loss of efficiency (T49-T51, E21, E22).
+"""Posterior sampling: power of the likelihood and loss of efficiency (T49-T51, E21, E22).
 
-tau is the power of the likelihood. The efficiency of one sample is simulated for the mean of coin flips with a uniform
-prior on probabilities in [e^-B, 1 - e^-B], where |log p| <= B. The tempered posterior is a truncated Beta distribution,
-which is sampled exactly.
+tau is the power of the likelihood, an inverse temperature. The efficiency of one sample is simulated for the mean of
+coin flips with a uniform prior on probabilities in [e^-B, 1 - e^-B], where |log p| <= B. The tempered posterior is a
+truncated Beta distribution, which is sampled exactly.
 """
 
 import math
@@ -40,13 +40,13 @@ class LikelihoodPowers:
     bounded
         Power of T49, pure, for |log p| <= B.
     minami
-        Power of T51 for m = L = 1 and epsilon <= 1; nan beyond.
+        Power of T51 for m = L = 1 and epsilon <= 1; nan for larger epsilon.
     minami_epsilon
         True epsilon of a sample at this power, at delta.
     replaced, added
         Powers of T50 for m = L = 1 under replace-one and add/remove.
     inflation
-        Simulated variance of a sample at the power ``bounded``, divided by that of the mean.
+        Simulated variance of a sample at the power ``bounded``, divided by the variance of the mean.
     """
 
     epsilon: float
@@ -97,7 +97,7 @@ def minami(epsilon: float) -> tuple[float, float]:
 
 
 def simulated_inflation(temperature: float, repeats: int, seed: int) -> float:
-    """Return the mean square of sample - HEADS, divided by that of the mean of the flips."""
+    """Return the mean square of sample - HEADS, divided by the mean square for the mean of the flips."""
     coins = generator(seed, purpose=f"posterior of coin flips at {temperature!r}")
     heads = coins.binomial(FLIPS, HEADS, repeats)
     sample = coins.beta(temperature * heads + 1, temperature * (FLIPS - heads) + 1)
@@ -181,11 +181,11 @@ LESSON = Lesson(
     title="One sample of a tempered posterior",
     source="Wang",
     claim=(
-        "Posterior sampling is private if log-likelihoods are bounded, at the cost of a factor 1 + 4B/epsilon in "
-        "efficiency (T49). It is also private for a strongly log-concave prior and Lipschitz losses, with tau of "
-        "order epsilon sqrt(m)/(L sqrt(log(1/delta))) (T51). The density is exp(+tau sum log p - r), not -tau (E21). "
-        "The losses must be convex too (E22), and T50 has the exact tau. tau is an inverse temperature: a smaller tau "
-        "gives a flatter posterior."
+        "The lecture claims that posterior sampling is private if log-likelihoods are bounded, at the cost of a factor "
+        "1 + 4B/epsilon in efficiency (T49). It is also private for a strongly log-concave prior and Lipschitz losses, "
+        "with tau of order epsilon sqrt(m)/(L sqrt(log(1/delta))) (T51). Two corrections: the density is exp(+tau sum "
+        "log p - r), not -tau (E21), and the losses must also be convex (E22). T50 gives the exact tau. tau is an "
+        "inverse temperature: a smaller tau gives a flatter posterior."
     ),
     tags=("T49", "T50", "T51", "E21", "E22"),
     run=run,

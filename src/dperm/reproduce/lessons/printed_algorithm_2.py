@@ -59,7 +59,7 @@ def pair_loss(subject: ObjectiveMinimiser) -> float:
 
 
 def pair_delta(subject: ObjectiveMinimiser) -> float:
-    """Return a lower bound on delta at the claimed epsilon for the data sets of T35, in either order."""
+    """Return a lower bound on delta at the claimed epsilon for the data sets of T35, in either direction."""
     density, records = Density(subject.spec, subject.term), (row(1.0), row(0.0))
     found = worst_cells(density, (NOBODY,), records, adjacency=Adjacency.REPLACE_ONE, deltas=(1e-4,))
     return found[0].pair.cells.delta(subject.claimed.epsilon)  # type: ignore[union-attr]  # the claim is pure
@@ -156,11 +156,12 @@ def _checks(found: list[AlgorithmLosses]) -> tuple[Check, ...]:
             max(zeros) < 1e-9,
         ),
         Check(
-            "For n lambda <= 0.1 its privacy loss exceeds the claim, with a delta above 0.004 at that epsilon.",
+            "For n lambda <= 0.1 the loss of the printed algorithm exceeds the claim, and its delta is above 0.004.",
             all(s.pair > s.epsilon and s.delta > 0.004 for s in small),
         ),
         Check(
-            "For n lambda = epsilon = 0.1 its privacy loss is twelve times the claim.", least.pair > 12 * least.epsilon
+            "For n lambda = epsilon = 0.1 the privacy loss of the printed algorithm is twelve times the claim.",
+            least.pair > 12 * least.epsilon,
         ),
         Check(
             "The privacy losses of the algorithms of JMLR 2011 and dperm never exceed their claims.",
@@ -187,10 +188,10 @@ LESSON = Lesson(
     title="The printed Algorithm 2 is not private",
     source="Monteleoni",
     claim=(
-        "Theorem 2: minimising (lambda/2) |w|^2 + mean of log(1 + e^{y w'x}) + b'w/n with |b| from Gamma(d, "
-        "2/epsilon) is epsilon-private. It is not (E3), and the sign in the loss is wrong (E5): replacing one record "
-        "has a privacy loss of at least log(1 + 1/(4 n lambda)) - epsilon/4 (T35). JMLR 2011 (T36) and T36a correct "
-        "it."
+        "Theorem 2 of the lecture claims that minimizing (lambda/2) |w|^2 + mean of log(1 + e^{y w'x}) + b'w/n with "
+        "|b| from Gamma(d, 2/epsilon) is epsilon-private. It is not (E3), and the sign in the loss is wrong (E5): "
+        "replacing one record has a privacy loss of at least log(1 + 1/(4 n lambda)) - epsilon/4 (T35). Chaudhuri, "
+        "Monteleoni & Sarwate (JMLR 2011; T36) and T36a correct the algorithm."
     ),
     tags=("T35", "T36", "T36a", "T36b", "E3", "E5"),
     run=run,

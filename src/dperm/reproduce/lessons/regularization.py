@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Excess risk over Lambda: too little regularization admits noise, too much shrinks the coefficients (T56a, E23).
+"""Excess risk against Lambda: too little regularization admits noise, too much shrinks the coefficients (T56a, E23).
 
 The data are those of the lesson ``excess_risk``, with one number of records.
 """
@@ -67,7 +67,7 @@ def _excess(runs: Runs, method: Method, strength: float) -> float:
 
 
 def bound(data: Categories, method: Method, strength: float | None = None) -> ExcessRisk:
-    """Return the proved bound at this Lambda, or at the best one (T56a)."""
+    """Return the proved bound at this Lambda, or at the best Lambda (T56a)."""
     risk = output_empirical_risk if method == "output" else objective_empirical_risk
     return risk(
         data.problem,
@@ -92,7 +92,7 @@ def _picture(found: list[ExcessOverStrength]) -> Picture:
         Curve(f"bound, {method}", x, tuple(at.bounds[method] for at in found), "proved", beside=method)
         for method in METHODS
     ]
-    title = "Excess empirical risk over Lambda = n lambda"
+    title = "Excess empirical risk against Lambda = n lambda"
     return Picture(title, "Lambda", "excess risk", (*measured, *proved), x_log=True, y_log=True)
 
 
@@ -146,10 +146,10 @@ LESSON = Lesson(
     title="Too little and too much regularization",
     source="Wang",
     claim=(
-        "The bound on the excess risk of output perturbation has one term that rises and one that falls with lambda, "
-        "so lambda should be chosen optimally. This is right, also for objective perturbation. The printed term for "
-        "the noise is wrong; it should be ((n beta + lambda)/2) sigma^2 (sqrt(d) + sqrt(2 ln(1/p)))^2 with "
-        "probability 1 - p (E23), (n beta/2) d sigma^2 on average (T56a)."
+        "The lecture claims that the bound on the excess risk of output perturbation has one term that rises and one "
+        "that falls with lambda, so lambda should be chosen optimally. This is right, and holds for objective "
+        "perturbation too. The printed term for the noise is wrong; it should be ((n beta + lambda)/2) sigma^2 "
+        "(sqrt(d) + sqrt(2 ln(1/p)))^2 with probability 1 - p (E23), and (n beta/2) d sigma^2 on average (T56a)."
     ),
     tags=("T56", "T56a", "E23"),
     run=run,

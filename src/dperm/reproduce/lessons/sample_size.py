@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Records needed for an excess risk over the number of coefficients: orders, bounds and a simulation (T57, T58).
+"""Records needed for an excess risk, against the number of coefficients: orders, bounds and a simulation (T57, T58).
 
-The orders are those of the printed theorems with their unpublished constants set to 1: they are not bounds. In the
-simulation, half of the population is in one category, where nine of ten labels are 1. The other half is spread over
-d - 1 more categories, which carry no information (`dperm.reproduce.categories`). R0 = log 9 and the learnable signal
-are the same for every d. Data sets are drawn for each run, and Lambda minimizes the bound of T57.
+The orders are those of the printed theorems, whose unspecified constants are set to 1: they are not bounds. In the
+simulation, half of the population is in one category, where nine of ten labels are 1. The other half is spread over d -
+1 more categories, which carry no information (`dperm.reproduce.categories`). R0 = log 9 and the learnable signal are
+the same for every d. Data sets are drawn for each run, and Lambda minimizes the bound of T57.
 """
 
 import math
@@ -100,9 +100,9 @@ class MethodNeeds:
     order
         Order of Monteleoni's Theorem 5 or 4 with C = 1, which is not a bound (T58).
     proved
-        Number that suffices by the bound of T57.
+        Number of records that suffices by the bound of T57.
     simulated
-        Number that suffices in the simulation.
+        Number of records that suffices in the simulation.
     """
 
     order: float
@@ -247,10 +247,10 @@ LESSON = Lesson(
     title="Records needed for an excess risk",
     source="Monteleoni",
     claim=(
-        "Theorems 4 and 5: for an excess g, C max(R0^2/g^2, R0 d/(epsilon g)) records suffice for objective "
-        "perturbation, and output perturbation needs C R0^2 d/(epsilon g^(3/2)) if that is more. Bellet states the "
-        "second for Gaussian noise, with d log(d/p) in place of sqrt(d) + sqrt(2 log(1/p)) (E18). C is unpublished, so "
-        "these are orders only (T58). T57 has constants."
+        "Theorems 4 and 5 of the lecture: for an excess risk g, C max(R0^2/g^2, R0 d/(epsilon g)) records suffice for "
+        "objective perturbation, and output perturbation needs C R0^2 d/(epsilon g^(3/2)) if this number is larger. "
+        "Bellet states the second theorem for Gaussian noise, with d log(d/p) in place of sqrt(d) + sqrt(2 log(1/p)) "
+        "(E18). C is not specified, so these are only orders of magnitude (T58). T57 has explicit constants."
     ),
     tags=("T57", "T58", "T36a", "E18"),
     run=run,

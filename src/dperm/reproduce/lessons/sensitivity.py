@@ -3,9 +3,9 @@
 """Sensitivity of the minimizer: bound, adversarial and random neighbours, and an unpenalized intercept (T30, E17).
 
 The adversarial neighbours are those of T30: many records e1, and one record (-eta, sqrt(1 - eta^2)) whose second
-coordinate changes its sign. The many records keep the margin of the one so far below 0 that its slope is nearly 1, and
-nothing opposes it in the second direction. The unpenalized intercept needs no search. If a rare class shrinks from two
-records to one, it moves by about log 2 for every Lambda; without the last record it is unbounded.
+coordinate changes its sign. The many records keep the margin of this record so far below 0 that its slope is nearly 1,
+and no other record acts in the second direction. The unpenalized intercept needs no search. If a rare class shrinks
+from two records to one, the intercept moves by about log 2 for every Lambda; without the last record it is unbounded.
 """
 
 import math
@@ -43,7 +43,7 @@ Pair = tuple[Records, Records]
 
 @dataclass(frozen=True)
 class MinimizerDistances:
-    """Distances between minimizers of neighbours at one Lambda = n lambda, in sum scale.
+    """Distances between minimizers of neighbours at one Lambda = n lambda, for the sum of the losses.
 
     Attributes
     ----------
@@ -169,15 +169,15 @@ def _checks(found: list[MinimizerDistances]) -> tuple[Check, ...]:
     return (
         Check("No neighbours move the minimizer by more than 2L/(n lambda).", all(_within(at) for at in found)),
         Check(
-            "Some adversarial neighbours move it by at least three quarters of the bound.",
+            "Some adversarial neighbours move the minimizer by at least three quarters of the bound.",
             any(at.made >= 0.75 * at.bound for at in found),
         ),
         Check(
-            "Random neighbours move it by less than a fifth of the adversarial distance, for n lambda up to 30.",
+            "Random neighbours move the minimizer less than a fifth as far as adversarial ones, for n lambda <= 30.",
             all(at.drawn < at.made / 5 for at in found if at.strength <= 30),
         ),
         Check(
-            "A free intercept moves by more than the bound from some n lambda on (E17).",
+            "A free intercept moves by more than the bound for large n lambda (E17).",
             bool(broken) and broken[-1] is found[-1],
         ),
         Check(
@@ -214,9 +214,10 @@ LESSON = Lesson(
     title="Sensitivity of the minimizer",
     source="Bellet",
     claim=(
-        "The minimizer of the mean loss + lambda psi has sensitivity at most 2/(n lambda) for 1-Lipschitz convex "
-        "losses and a 1-strongly convex psi (Bellet; Monteleoni, Lemma 1). This is right, and nearly attained (T30). "
-        "Bellet's logistic model has an intercept outside psi, to which the theorem does not apply (E17)."
+        "The lectures claim that the minimizer of the mean loss + lambda psi has sensitivity at most 2/(n lambda) for "
+        "1-Lipschitz convex losses and a 1-strongly convex psi (Bellet; Monteleoni, Lemma 1). This is right, and "
+        "nearly attained (T30). Bellet's logistic model has an intercept outside psi, to which the theorem does not "
+        "apply (E17)."
     ),
     tags=("T29", "T30", "T31", "T55", "E15", "E16", "E17"),
     run=run,

@@ -179,9 +179,9 @@ LESSON = Lesson(
     title="Shuffled batches are not Poisson samples",
     source="Razaviyayn",
     claim=(
-        "DP-SGD draws a batch, and sampling amplifies its privacy. Most software shuffles the data instead and takes "
-        "one batch after the other. Poisson accounting is wrong for shuffled batches: here the true delta is at least "
-        "70 times larger, and the factor grows with the noise."
+        "In the lecture, DP-SGD draws a random batch, and sampling amplifies its privacy. Most software shuffles the "
+        "data instead and takes one batch after the other. Poisson accounting is wrong for shuffled batches: here the "
+        "true delta is at least 70 times larger, and the factor grows with the noise."
     ),
     tags=("T22", "T27"),
     run=_run,

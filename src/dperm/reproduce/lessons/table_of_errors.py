@@ -34,7 +34,7 @@ PRINTED_TABLE = {
 """Printed means and standard deviations of the lecture (E37)."""
 NEAR = 0.08
 SPREAD_SHARE, STANDARD_SHARE = 2 / 3, 1 / 10
-"""Our standard deviations are below these shares of the printed ones (near 1/3 and 1/40 with all draws)."""
+"""Our standard deviations are below these fractions of the printed values (near 1/3 and 1/40 with all draws)."""
 ROWS = {
     OUTPUT: "Algorithm 1, sensitivity method",
     PRINTED: "Algorithm 2 as printed, not private in general",
@@ -110,7 +110,7 @@ def means(found: Errors, name: str) -> dict[str, float]:
 
 
 def spread(found: Errors, algorithm: str, name: str = "noise 0.2") -> float:
-    """Return the standard deviation of single errors over draws of the noise and folds (folds only without noise)."""
+    """Return the standard deviation of single errors over draws of the noise and folds (only folds without noise)."""
     return float(found[name][algorithm].std(ddof=1))
 
 
@@ -171,13 +171,13 @@ LESSON = Lesson(
     title="Test errors of the sensitivity method and of objective perturbation",
     source="Monteleoni",
     claim=(
-        "Figure 1: test error, mean and standard deviation over five folds, N = 17,500, uniform on the sphere with "
-        "margin 0.03, and unseparable (noise 0.2 in margin 0.1). The sensitivity method has 0.30 and 0.33, the new "
-        "method 0.14 and 0.19, standard LR 0 and 0.05. Dimension, epsilon and lambda are not printed. With our "
-        "choices, and with training on single folds, the means are close to the printed ones. The standard deviations "
-        "are not: ours are over draws of the noise and folds, and that of Algorithm 2 is about a third of the printed "
-        "one. The 0.1105 printed for standard LR beside a mean of 0.0530 repeats the cell above, and is probably a "
-        "misprint (E37). The sign of the loss is corrected (E5)."
+        "Figure 1 of the lecture shows the test error, mean and standard deviation over five folds, for N = 17,500 "
+        "uniform points on the sphere: separable with margin 0.03, and non-separable (noise 0.2 in margin 0.1). The "
+        "sensitivity method has errors of 0.30 and 0.33, the new method 0.14 and 0.19, standard LR 0 and 0.05. "
+        "Dimension, epsilon and lambda are not printed. With our choices, and with training on single folds, the means "
+        "are close to the printed ones. The standard deviations are not: ours are over draws of the noise and folds, "
+        "and that of Algorithm 2 is about a third of the printed one. The 0.1105 printed for standard LR beside a mean "
+        "of 0.0530 repeats the cell above, and is probably a misprint (E37). The sign of the loss is corrected (E5)."
     ),
     tags=("T30", "T32", "T35", "T36", "T36a", "T36b", "E3", "E5", "E37"),
     run=run,

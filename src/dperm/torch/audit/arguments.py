@@ -38,7 +38,7 @@ def check_function(name: str, value: object, does: str) -> None:
 
 
 def check_progress_function(progress: object) -> None:
-    """Refuse a progress argument that is neither None nor a function of the share done."""
+    """Refuse a progress argument that is neither None nor a function of the completed fraction."""
     if progress is not None:
         check_function("progress", progress, "takes the share that is done")
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Canaries: records of the auditor, included in the training data or left out by a fair coin each (A6).
+"""Canaries: records inserted by the auditor; a fair coin flip decides whether each is in the training data (A6).
 
-Canaries are not private: they are made of public constants, and belong to nobody. The auditor's computations on them
+Canaries are not private: they are made of public constants and describe no person. The auditor's computations on them
 are post-processing (T3) of the released model, so a finding may be published with the model. The training data keep the
 guarantee of the plan: a canary is one more record.
 """
@@ -26,14 +26,14 @@ Pairs = tuple[Tensor, Tensor]
 LARGEST = float(torch.finfo(torch.float32).max)
 LARGEST_CLASSES = 2**31 - 1
 MOST_NUMBERS = 2**33
-"""Largest number of entries of all inputs together, a limit of memory."""
+"""Largest number of entries of all inputs together, to limit memory."""
 LEAST = 40
 """Smallest number of canaries: with fewer, too few guesses remain to refute anything."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingCanaries:
-    """Canaries for a PyTorch training run, each included in the data by an independent fair coin.
+    """Canaries for a PyTorch training run, each included in the data by an independent fair coin flip.
 
     Parameters
     ----------
@@ -43,13 +43,13 @@ class TrainingCanaries:
         As many records as ``records``, for plans under replace_one. The i-th alternative replaces the i-th canary if
         that canary is left out. Under add_remove, pass None; left-out canaries are then not replaced.
     seed
-        Seed of the coins; None draws a seed from the operating system. The coins themselves cannot be passed, because
-        no bound is valid for dependent coins, such as a random half of exactly m/2 canaries.
+        Seed of the coin flips; None draws a seed from the operating system. The flips themselves cannot be passed,
+        because no bound is valid for dependent flips, such as a random half of exactly m/2 canaries.
 
     Attributes
     ----------
     coins
-        Coins of the canaries; True for a canary in the data.
+        Coin flips of the canaries; True for a canary in the data.
     """
 
     records: Pairs
@@ -58,7 +58,7 @@ class TrainingCanaries:
     coins: Coins = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the records, and flip the coins."""
+        """Check the records, and draw the coin flips."""
         _check_pair("records", self.records)
         if self.alternatives is not None:
             _check_pair("alternatives", self.alternatives)
@@ -90,7 +90,7 @@ class TrainingCanaries:
 
 
 def check_alike(name: str, given: Pairs, expected: Pairs, *, of: str = "records") -> None:
-    """Refuse inputs or targets with other shapes or types than ``expected``, taken from the argument ``of``."""
+    """Refuse inputs or targets whose shapes or types differ from ``expected``, taken from the argument ``of``."""
     for part, one, other in zip(("inputs", "targets"), given, expected, strict=True):
         if one.shape != other.shape or one.dtype is not other.dtype:
             raise ParameterError(
@@ -134,9 +134,9 @@ def one_hot(
 ) -> TrainingCanaries:
     """Return canaries with one nonzero feature each, feature i for canary i.
 
-    In linear layers, the gradients of these canaries are orthogonal. This is the worst case of the guarantee, since
+    In linear layers, the gradients of these canaries are orthogonal. This is the worst case for the guarantee, since
     canaries do not interfere with each other and a large ``scale`` makes gradients reach the clipping norm. Under
-    replace_one, build `TrainingCanaries` with ``alternatives`` from the same records.
+    replace_one, build `TrainingCanaries` yourself from these records and pass ``alternatives``.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def one_hot(
     scale
         Value of the nonzero feature.
     seed
-        Seed of the coins.
+        Seed of the coin flips that decide which canaries are included; None draws a seed from the operating system.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def one_hot(
 
 
 def random_canaries(count: int, classes: int, *, shape: Sequence[int], seed: int | None = None) -> TrainingCanaries:
-    """Return canaries with Gaussian inputs and random classes, which a model can only memorise.
+    """Return canaries with Gaussian inputs and random classes, which a model can only memorize.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def random_canaries(count: int, classes: int, *, shape: Sequence[int], seed: int
     shape
         Shape of the input of one record.
     seed
-        Seed of inputs, classes and coins.
+        Seed of the inputs, the classes and the coin flips; None draws a seed from the operating system.
 
     Returns
     -------
@@ -213,11 +213,11 @@ def mislabelled_canaries(inputs: Tensor, labels: Tensor, *, classes: int, seed: 
     Parameters
     ----------
     inputs, labels
-        Public or invented examples, **never** private ones, because the findings of an audit are published.
+        Public or invented examples, **never** private examples, because the findings of an audit are published.
     classes
         Number of classes; labels are 0, ..., classes - 1.
     seed
-        Seed of classes and coins.
+        Seed of the classes and the coin flips; None draws a seed from the operating system.
 
     Returns
     -------

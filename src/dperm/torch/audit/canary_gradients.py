@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Clipped gradients of canaries by PyTorch's own vmap, independent of the audited gradient engine."""
+"""Clipped gradients of canaries, computed by PyTorch's vmap, independently of the audited gradient engine."""
 
 import copy
 import warnings

@@ -32,7 +32,7 @@ class Products:
     squares
         Squared norms of the canaries' clipped gradients.
     cross
-        Products with the gradients of the alternatives; 0 without alternatives.
+        Products of the canaries' gradients with the gradients of their alternatives; 0 without alternatives.
     """
 
     noisy: Floats
@@ -41,21 +41,21 @@ class Products:
 
     @classmethod
     def of(cls, rows: Tensor, noisy: Tensor, others: Tensor | None) -> Self:
-        """Return the products from clipped gradients, a row for each canary, and those of their alternatives."""
+        """Return the products from clipped gradients, one row per canary, and the gradients of their alternatives."""
         rows, noisy = rows.double(), noisy.double()
         cross = rows.new_zeros(len(rows)) if others is None else (rows * others.double()).sum(1)
         return cls((rows @ noisy).numpy(), rows.square().sum(1).numpy(), cross.numpy())
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the products of all canaries from those of parts."""
+        """Return the products of all canaries, joined from parts."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("noisy", "squares", "cross")))
 
     def centred(self, rate: float) -> Self:
         """Return the products without the common contribution of the data to all canaries.
 
-        A canary's gradient g is in the sum with probability q/2, and so is that of its alternative a. The mean of
-        <sum, g> is then q (<g, g> + <a, g>) / 2, and the rest of the mean comes from the data.
+        A canary's gradient g is in the sum with probability q/2, and so is the gradient a of its alternative. The mean
+        of <sum, g> is then q (<g, g> + <a, g>) / 2, and the rest of the mean comes from the data.
         """
         expected = rate * (self.squares + self.cross).mean() / 2
         return type(self)(self.noisy - self.noisy.mean() + expected, self.squares, self.cross)
@@ -65,9 +65,10 @@ def evidence(products: Products, *, rate: float, scale: float) -> Floats:
     """Return the log-likelihood ratio of each canary between "in the data" and "out", from one step.
 
     If the gradients of other canaries are orthogonal to the canary's gradient g, the noisy sum along g is N(0, s^2) for
-    a canary that is out. For one that is in, it is shifted by <g, g> with probability q, the rate of the Poisson
-    samples. The ratio is 1 - q + q exp((<sum, g> - <g, g> / 2) / s^2). By Neyman and Pearson no score is more powerful.
-    For q = 1, its sum over all steps orders canaries like the inner products of Steinke, Nasr & Jagielski (2023).
+    a canary that is out. For a canary that is in, the sum is shifted by <g, g> with probability q, the rate of the
+    Poisson samples. The ratio is 1 - q + q exp((<sum, g> - <g, g> / 2) / s^2). By Neyman and Pearson no score is more
+    powerful. For q = 1, its sum over all steps orders canaries like the inner products of Steinke, Nasr & Jagielski
+    (2023).
     """
     exponents = (products.noisy - products.squares / 2) / scale**2
     rest = math.log1p(-rate) if rate < 1 else -math.inf
@@ -174,7 +175,7 @@ class Watch:
         return {name: value.detach().clone() for name, value in self._trained.items()}
 
     def _losses(self) -> Floats:
-        """Losses of the canaries at the present parameters, minus those of their alternatives."""
+        """Losses of the canaries at the current parameters, minus the losses of their alternatives."""
         values, alternatives = self._current(), self.canaries.alternatives
         found: Floats = self._shadow.losses(values, self.canaries.records).numpy()
         return found if alternatives is None else found - self._shadow.losses(values, alternatives).numpy()

@@ -80,7 +80,7 @@ def loss_threshold(model: nn.Module, members: Pairs, non_members: Pairs) -> Memb
     model
         Trained model with one output for each class.
     members, non_members
-        (inputs, labels) of its training records, and of other records from the same population.
+        (inputs, labels) of the training records, and of other records from the same population.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def lira(
     models
         Number of models to train; an even number. With fewer than 64 all records share one variance.
     adjacency
-        "add_remove" for an independent coin per record, or "replace_one" for exactly half of the records in every
+        "add_remove" for an independent coin flip per record, or "replace_one" for exactly half of the records in every
         model.
     seed
         Seed of the halves; None draws a seed from the operating system.
@@ -148,16 +148,16 @@ def lira_against(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> MembershipResult:
-    """Attack one trained model with shadow models of the attacker.
+    """Attack one trained model with the attacker's own shadow models.
 
-    The shadow models of a private ``target`` may be non-private. Training is then faster, and the bounds stay valid.
+    The shadow models of a private ``target`` may be non-private: training is then faster, and the bounds stay valid.
 
     Parameters
     ----------
     target
         The trained model.
     member
-        True for each training record of the target.
+        Whether the target was trained on each record, one boolean per record.
     make_model, train, records, models, seed, progress
         See `lira`.
     independent_coins

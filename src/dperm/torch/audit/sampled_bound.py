@@ -4,9 +4,9 @@
 
 The theorem of A7 holds for any curve f. Here f is the curve of T Poisson-sampled Gaussians at the rate q of the plan,
 one curve for each noise multiplier. If the curve at a noise multiplier s is refuted, the training run has less noise
-than s, and an epsilon of at least that of s. Refuting the curve of the plan itself refutes its claim, without any other
-assumption. Each curve is replaced by the maximum of finitely many lines of its profile. This maximum lies below the
-curve, so rejections stay valid.
+than s, and an epsilon at least as large as with s. Refuting the curve of the plan itself refutes its claim, without any
+other assumption. Each curve is replaced by the maximum of finitely many lines of its profile. This maximum lies below
+the curve, so rejections stay valid.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ METHOD = "one run, many canaries, sampled Gaussian (A7)"
 SHARES = (0.9, 0.75, 0.6, 0.45, 0.3, 0.2, 0.1, 0.05, 0.02, 5e-3, 1e-3, 1e-4, 1e-5)
 """Deltas of the lines of a curve, relative to the delta at epsilon = 0."""
 WIDEST, BISECTIONS = 2.0**6, 6
-"""The search covers noise from 1/64 to 64 times that of the plan, to a precision of 1 %."""
+"""The search covers noise from 1/64 to 64 times the noise of the plan, to a precision of 1 %."""
 LEAST_NOISE = 0.25
 """Smallest noise multiplier of the search; claims with less noise are meaningless."""
 
@@ -62,7 +62,7 @@ def curve_refuted(curve: TradeoffBound, sizes: Sizes, alpha: float) -> bool:
 
 
 def sampled_one_run(plan: DPSGDPlan, sizes: Sizes, *, confidence: float) -> LowerBound:
-    """Return the lower bound on epsilon: that of the least refuted noise multiplier, else 0.
+    """Return the lower bound on epsilon: the epsilon of the smallest refuted noise multiplier, or 0.
 
     ``sizes`` are the numbers of correct guesses, guesses and canaries.
     """

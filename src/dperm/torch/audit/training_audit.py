@@ -31,15 +31,17 @@ from dperm.torch.plan import DPSGDPlan
 
 Guesses = tuple[int, int]
 SHARE = 10
-"""By default one canary in ten is guessed to be in, and one in ten to be out: nearly optimal for a Gaussian trade-off
-curve and some hundred to some thousand canaries."""
+"""By default one canary in ten is guessed to be in, and one in ten to be out.
+
+This is nearly optimal for a Gaussian trade-off curve and a few hundred to a few thousand canaries.
+"""
 
 
 class Access(StrEnum):
     """Auditor's access to a training run. The guarantee covers both kinds."""
 
     WHITE_BOX = "white_box"
-    """The noisy gradient of every step, and so the model after it."""
+    """The noisy gradient of every step, and so the model after every step."""
     BLACK_BOX = "black_box"
     """The losses of the canaries under the final model."""
 
@@ -85,9 +87,9 @@ def audit_training(
     bits: Bits | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Finding:
-    """Train ``model`` by the plan on the data set and the canaries, and return a lower bound on epsilon.
+    """Train ``model`` according to the plan on data set and canaries, and return a lower bound on epsilon.
 
-    The function makes a real training run, with the sampling, clipping and noise of `DPSGDPlan.attach`. ``model`` is
+    The function performs a real training run, with the sampling, clipping and noise of `DPSGDPlan.attach`. ``model`` is
     trained in place, and has the guarantee of the plan. To keep its release, or to write the loop yourself, use
     `with_canaries`, `Watch` and `finding_of`.
 
@@ -101,7 +103,7 @@ def audit_training(
     model
         Any module accepted by `DPSGDPlan.attach`.
     canaries
-        Records of the auditor, with their coins.
+        Records inserted by the auditor, with the coin flips that decide their inclusion.
     dataset
         Pairs (input, target), as for `dperm.torch.fit`.
     loss
@@ -112,10 +114,10 @@ def audit_training(
         With "white_box", the auditor sees the noisy gradient of every step; with "black_box", only the losses of the
         final model. The guarantee covers both, and "white_box" gives tighter bounds.
     guesses
-        Numbers (k+, k-) of canaries guessed "in", those with the highest scores, and "out", those with the lowest. They
+        Number k+ of canaries guessed "in" (the highest scores), and number k- guessed "out" (the lowest scores). Both
         are fixed in advance; None uses a tenth of the canaries for each.
     confidence
-        Confidence of the lower bound.
+        Confidence level of the lower bound, in (0, 1).
     ledger, bits
         See `DPSGDPlan.attach`.
     progress
@@ -228,7 +230,7 @@ _NAMES = {
 
 
 def _bound(plan: DPSGDPlan, sizes: tuple[int, int, int], confidence: float) -> LowerBound:
-    """Lower bound from a Gaussian trade-off curve for full samples (T19), else from that of the sampled events."""
+    """Lower bound from a Gaussian trade-off curve for full samples (T19), otherwise from the sampled events."""
     if plan.rate == 1:
         return gaussian_one_run(*sizes, delta=plan.goal.delta, confidence=confidence)
     return sampled_one_run(plan, sizes, confidence=confidence)

@@ -26,9 +26,9 @@ class CompiledNoise:
     sums
         Example sums with the right shapes.
     scale
-        Standard deviation in units of the clipping norm.
+        Standard deviation of the noise, in units of the clipping norm.
     code
-        Makes a graph executable; the default compiles it.
+        Function that makes a graph executable; the default compiles the graph.
     """
 
     def __init__(self, sums: Sequence[Tensor], scale: float, *, code: Callable[..., Compiled] = compile_graph) -> None:
@@ -50,12 +50,12 @@ class CompiledNoise:
         stream
             Source of random bits.
         factor
-            Public factor, such as the clipping norm over the expected batch size.
+            Public factor, such as the clipping norm divided by the expected batch size.
 
         Raises
         ------
         ParameterError
-            If shapes or types differ from the compiled ones.
+            If shapes or types differ from those at compilation.
         """
         if [(total.shape, total.dtype) for total in sums] != self._expected:
             raise ParameterError(argument="sums", rule="must have the shapes and types of the compiled noise")

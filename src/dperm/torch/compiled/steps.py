@@ -27,11 +27,11 @@ class CompiledStep:
     sums
         Compiled sum. Its graph is compiled once more, with noise.
     parameters
-        All trained parameters. Those that no loss depends on also receive noise.
+        All trained parameters. Parameters that no loss depends on also receive noise.
     scale
-        Standard deviation in units of the clipping norm.
+        Standard deviation of the noise, in units of the clipping norm.
     code
-        Makes a graph executable; the default compiles it.
+        Function that makes a graph executable; the default compiles the graph.
     """
 
     def __init__(

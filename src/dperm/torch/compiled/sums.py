@@ -37,12 +37,12 @@ class CompiledSum:
     clipping
         Norm to bound.
     code
-        Makes a graph executable; the default compiles it.
+        Function that makes a graph executable; the default compiles the graph.
 
     Raises
     ------
     AssumptionError
-        If the compiled sum does not agree with the uncompiled one, or cannot be compiled.
+        If the compiled sum does not agree with the uncompiled sum, or cannot be compiled.
     ParameterError
         If the model is not on the CPU.
 
@@ -97,12 +97,12 @@ class CompiledSum:
         clip_norm
             Clipping norm C, if it differs from the default.
         observe
-            Called with the weights of the examples.
+            Function that is called with the clipping weights of the examples.
 
         Raises
         ------
         ParameterError
-            If shapes, types or the state of the model differ from the compiled ones.
+            If shapes, types or the state of the model differ from those at compilation.
 
         Notes
         -----
@@ -137,7 +137,7 @@ class CompiledSum:
     def without_compilation(
         self, batch: Sequence[Tensor], keep: Tensor, observe: Callable[[Tensor], None] | None = None
     ) -> Sums:
-        """Return the same sum without compiled code. Rare, so it may be slow."""
+        """Return the same sum without compiled code. This is rare, so it may be slow."""
         model, loss = self._gradients.model, self._loss
         self._gradients.tape.take()
         with torch.enable_grad():
@@ -183,7 +183,7 @@ def _close(value: Tensor, truth: Tensor) -> bool:
 
 
 def _precision(gradients: PerExampleGradients) -> torch.dtype:
-    """Return the type of the trained parameters. Refuse a model outside the CPU."""
+    """Return the type of the trained parameters. Refuse a model that is not on the CPU."""
     for value in gradients.model.parameters():
         if value.device.type != "cpu":
             raise ParameterError(

@@ -27,7 +27,7 @@ from dperm.torch.gradients.per_example import PerExampleGradients
 def branchless_squared_norms(factor: GradientFactor) -> Tensor:
     """Return the squared norm of each example's gradient, without branches on data.
 
-    Precision and lower limits are those of the factors' own norms (T46b).
+    Precision and lower limits are the same as for the norms of the factors (T46b).
     """
     match factor:
         case TableRows():

@@ -41,7 +41,7 @@ class CompiledTraining:
     loss
         Function from model output and the other parts of a batch to one loss per example.
     code
-        Makes a graph executable; the default compiles it.
+        Function that makes a graph executable; the default compiles the graph.
 
     Raises
     ------

@@ -22,7 +22,7 @@ from dperm.errors import ParameterError
 from dperm.torch.gradients.factors import SPREAD
 
 LONGEST_SQUARE = 2.0**126
-"""Squared norms from this value on count as not finite, in every precision."""
+"""Squared norms of at least this value count as not finite, in every precision."""
 SHORTEST_CLIP, LONGEST_CLIP = 1e-15, 1e15
 """Range of clipping norms.
 
@@ -32,7 +32,7 @@ clipping norm.
 STABLE = 0.01
 """Term added to the norm by normalized clipping, in units of the clipping norm (Bu et al.
 
-2023). It keeps tiny gradients tiny.
+2023). This term keeps tiny gradients tiny.
 """
 SLACK = 2.0**-30
 """Relative increase of norms in double precision, far larger than the rounding error of norms and weights (T46b)."""
@@ -94,7 +94,7 @@ class ClippingWeights(NamedTuple):
 
 
 def combine_norms(parts: Sequence[GradientNorms]) -> GradientNorms:
-    """Return the squared norms and spreads of several parameters as those of one layer."""
+    """Return the squared norms and spreads of several parameters, combined as for one layer."""
     spreads = [part.spread for part in parts if part.spread is not None]
     return GradientNorms(_added([part.squares for part in parts]), _added(spreads) if spreads else None)
 

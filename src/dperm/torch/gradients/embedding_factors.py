@@ -119,7 +119,7 @@ class TiedTable:
         Parameters
         ----------
         norms
-            Computes the squared norms of both parts; a trace needs a branchless variant.
+            Function that computes the squared norms of both parts; a trace needs a branchless variant.
         """
 
         def squares(grads: Tensor, indices: Tensor, *rest: Tensor) -> Tensor:

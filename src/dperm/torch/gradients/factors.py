@@ -28,11 +28,11 @@ from dperm.torch.gradients.weighted_sums import Accumulator, weighted_products, 
 LARGEST = 1.625
 """Largest memory of the dense gradients of a sequence, as a multiple of the memory of its inputs and output gradients.
 
-A larger value would more than double the memory of ordinary training of a transformer; a smaller one is slower
+A larger value would more than double the memory of ordinary training of a transformer; a smaller value is slower
 (measured).
 """
 TRAFFIC = 13
-"""Multiplications in the time of writing one entry of a dense gradient and reading it twice (measured)."""
+"""Multiplications that take as long as writing one entry of a dense gradient and reading it twice (measured)."""
 SPREAD = 2.0**7
 """A norm counts as at least 1/SPREAD of its spread, so the rounding errors of sums have a public bound (T46b)."""
 LONGEST_ROW, SHORT_ROW = 2**20, 2**12
@@ -168,7 +168,7 @@ class Outer:
     bias: Dense | None = None
 
     def squared_norms(self) -> Tensor:
-        """Return |a|^2 |g|^2. Neither factor underflows to 0, because the other one may be large."""
+        """Return |a|^2 |g|^2. Neither factor underflows to 0, because the other factor may be large."""
         return _no_less(row_squares(self.inputs), self.inputs).mul_(self._grad_squares())
 
     def squared_norms_with_bias(self) -> Tensor:
@@ -263,8 +263,8 @@ def prefers_dense(steps: int, wide: int, high: int) -> bool:
     """Return whether storing the gradients of a sequence is faster than Gram matrices and fits in memory.
 
     Gram matrices take T^2 (d + p) multiplications, and the weighted sum is a second product. Stored gradients take only
-    the multiplications of one product, but write d p numbers and read them twice. Beyond the sizes with a proved error
-    bound for Gram matrices the answer is always True.
+    the multiplications of one product, but write d p numbers and read them twice. For sizes without a proved error
+    bound for Gram matrices, the answer is always True.
     """
     entries, ends = wide * high, wide + high
     if steps > LONGEST_GRAM or ends > WIDEST_GRAM:
@@ -294,7 +294,7 @@ def row_squares(rows: Tensor) -> Tensor:
     Parameters
     ----------
     rows
-        Shape (examples, k).
+        Tensor of shape (examples, k).
 
     Returns
     -------
@@ -321,7 +321,7 @@ def _long_row_squares(rows: Tensor) -> Tensor:
 def floor_norms(squares: Tensor, spread: Tensor) -> Tensor:
     """Return squared norms raised to at least (spread / 128)^2.
 
-    A smaller rest of cancelled terms may be rounding error.
+    A smaller remainder of cancelled terms may be rounding error.
     """
     return torch.maximum(squares, spread.mul(1 / SPREAD).square_())
 
@@ -336,7 +336,7 @@ def in_double(function: Callable[..., Tensor], *parts: Tensor, extra: int = 0) -
     Parameters
     ----------
     function
-        Returns one number for each example.
+        Function that returns one number for each example.
     extra
         Numbers needed by ``function`` for each example, in addition to copies of the parts.
     """

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Norms, clipping weights and small sums of a batch in one call of a native kernel.
 
-The arithmetic is that of `dperm.torch.gradients.clipping` and `dperm.torch.gradients.weighted_sums`, which also handle
-all batches with values that are not finite.
+The arithmetic is the same as in `dperm.torch.gradients.clipping` and `dperm.torch.gradients.weighted_sums`, which also
+handle all batches with values that are not finite.
 """
 
 from array import array
@@ -76,7 +76,7 @@ def clip_fused(
 
     Notes
     -----
-    *Guarantees.* The weights and sums are those of `dperm.torch.gradients.clipping.clipping_weights` in single
+    *Guarantees.* The weights and sums are the same as from `dperm.torch.gradients.clipping.clipping_weights` in single
     precision: each example contributes a norm of at most 1 + 2^-11 (T46b).
 
     *Edge cases.*

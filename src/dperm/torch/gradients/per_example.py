@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of clipped per-example gradients in one forward and one backward pass, by book-keeping (T46).
+"""Sums of clipped per-example gradients in one forward and one backward pass, by bookkeeping (T46).
 
 Inside the ``with`` block, hooks record the input of each layer and the location of its output gradient. One backward
 pass through the activations computes these gradients. Norms follow from pairs of inputs and gradients, weights follow
-from norms, and one weighted product per layer gives the clipped sum. The number of products is that of ordinary
+from norms, and one weighted product per layer gives the clipped sum. The number of products is the same as in ordinary
 training.
 """
 
@@ -107,7 +107,7 @@ class PerExampleGradients:
     Notes
     -----
     *Guarantees.* For a model accepted by ``check_model``, each example contributes a vector of norm at most 1 to the
-    sums of `clipped_sum` (T46, T46b). The sums contain no noise: they are not private by themselves.
+    sums of `clipped_sum` (T46, T46b). The sums contain no noise, so they are not private by themselves.
     """
 
     def __init__(self, model: nn.Module, *, sites: Sequence[Site] | None = None) -> None:
@@ -309,7 +309,7 @@ def weigh(
     double
         Whether to bound rounding errors by the spread (T46b).
     observe
-        Called with the weights of the first layer.
+        Function that is called with the weights of the first layer.
     examples
         Number of losses; must equal the number of gradients.
 
@@ -318,7 +318,7 @@ def weigh(
     ParameterError
         If ``clip_norm`` is out of range.
     AssumptionError
-        If a layer has another number of rows than ``examples``.
+        If the number of rows in a layer differs from ``examples``.
 
     Notes
     -----
@@ -415,12 +415,12 @@ def _kept(found: list[Tensor], keep: Tensor | None) -> list[Tensor]:
 
 
 def checked_losses(losses: object) -> Tensor:
-    """Return ``losses`` if it holds one number with gradient per example.
+    """Return ``losses`` if it contains one number with gradient per example.
 
     Raises
     ------
     ParameterError
-        For other shapes, other types, or losses without gradient.
+        If the shape or type is wrong, or the losses have no gradient.
     """
     if not isinstance(losses, Tensor) or losses.dim() != 1 or not losses.requires_grad:
         raise ParameterError(

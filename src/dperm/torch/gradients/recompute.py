@@ -3,8 +3,8 @@
 """Modules without a rule: per-example gradients from a second run of the module under vmap.
 
 The second run computes a vector-Jacobian product for one example at a time, vectorized over all examples, including the
-children of the module. Where torch cannot vectorize it, a loop over the examples replaces vmap. A module with several
-outputs has one tape entry per output, because gradients are linear in the output gradients.
+children of the module. Where torch cannot vectorize the module, a loop over the examples replaces vmap. A module with
+several outputs has one tape entry per output, because gradients are linear in the output gradients.
 """
 
 import warnings
@@ -27,8 +27,8 @@ from dperm.torch.gradients.tape import Tape, Uses
 BatchedArguments = Mapping[str, bool | None]
 """For each argument name, whether the argument has one row per example; None if only in some calls.
 
-Probes determine this, never a length: a mask of shape (T, T) shared by all examples has as many rows as a batch of T
-examples.
+Probes determine this; a length alone does not: a mask of shape (T, T) shared by all examples has as many rows as a
+batch of T examples.
 """
 
 

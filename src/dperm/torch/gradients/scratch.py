@@ -19,7 +19,7 @@ class Scratch(threading.local):
     Parameters
     ----------
     most
-        Number of buffers kept. Requests beyond it get fresh memory.
+        Largest number of buffers to keep. Further requests get fresh memory.
     """
 
     def __init__(self, most: int) -> None:

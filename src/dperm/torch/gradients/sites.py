@@ -42,7 +42,7 @@ class ParameterUses:
 
 
 Undo = Callable[[], None]
-"""Removes installed hooks."""
+"""Function that removes installed hooks."""
 UNSEEN = "it has parameters, but no rule"
 """Reason for recomputing a module without a probe of its bare parameters."""
 
@@ -58,7 +58,7 @@ class Site:
     method
         "rule", "substitute", "lifted" or "vmap".
     install
-        Starts recording on a tape, and returns a function to stop it.
+        Function that starts recording on a tape, and returns a function that stops the recording.
     why
         Reason for the method; empty for layers known to dperm.
     mode
@@ -98,7 +98,7 @@ def is_opaque(module: nn.Module) -> bool:
 def known_forward(module: nn.Module) -> Callable[..., Any] | None:
     """Return the forward function of the module's class, or None.
 
-    None means: the instance overrides it, or its weights are computed.
+    None means that the instance overrides the function, or that its weights are computed.
     """
     if "forward" in vars(module) or has_computed_weights(module):
         return None

@@ -174,8 +174,8 @@ def _unite_uses(factors: list[GradientFactor]) -> GradientFactor:
 def _backward(losses: Tensor, edges: list[Any]) -> tuple[Tensor | None, ...]:
     """Return the gradients of the summed losses at the edges; None where the losses do not depend on an edge.
 
-    It skips the argument checks of ``torch.autograd.grad``, a tenth of the step for a small model. On the CPU the
-    calling thread runs the pass, without the preparation for other devices.
+    The function skips the argument checks of ``torch.autograd.grad``, a tenth of the step for a small model. On the CPU
+    the calling thread runs the pass, without the preparation for other devices.
     """
     run = Variable._execution_engine.run_backward if losses.is_cpu else _engine_run_backward
     try:
@@ -213,7 +213,7 @@ def _single(value: Tensor) -> Tensor:
 def _whole_base(view: Tensor) -> Tensor | None:
     """Return the base of a view with another shape, such as the output of a linear layer on sequences.
 
-    An in-place operation on a view gives it a new edge, so no gradient arrives at the old one. The edge of the base
+    An in-place operation on a view gives it a new edge, so no gradient arrives at the old edge. The edge of the base
     stays.
     """
     base = view._base

@@ -45,8 +45,8 @@ def weighted_rows(weights: Tensor, rows: Tensor) -> Tensor:
 def weighted_products(weights: Tensor, grads: Tensor, inputs: Tensor) -> Tensor:
     """Return sum_i w_i g_i a_i' for ``grads`` (terms, p) and ``inputs`` (terms, d).
 
-    With three dimensions, each weight applies to all steps of one example. Guarantees and edge cases are those of
-    `weighted_rows` (T46b).
+    With three dimensions, each weight applies to all steps of one example. Guarantees and edge cases are the same as
+    for `weighted_rows` (T46b).
     """
     grads, inputs = _scaled(weights, grads, inputs)
     if is_short(grads):

@@ -71,8 +71,8 @@ def check_model(model: nn.Module, inputs: Inputs, *, public: bool = False) -> li
     Raises
     ------
     AssumptionError
-        If the model mixes examples, keeps data of them, or uses parameters in an unsupported way. The message names the
-        layer or parameter and the remedy.
+        If the model mixes examples, keeps data of the examples, or uses parameters in an unsupported way. The message
+        names the layer or parameter and the remedy.
     ParameterError
         If the model does not run on the inputs, or has no finite gradients on them.
 
@@ -115,8 +115,8 @@ def check_model(model: nn.Module, inputs: Inputs, *, public: bool = False) -> li
 def check_losses(losses: Tensor, gradients: PerExampleGradients) -> bool:
     """Refuse losses that depend on the model's output for other examples.
 
-    The gradient of the first loss must vanish at all other rows of the outputs. Values that are not finite are ignored,
-    because a product with 0 creates them. A dependence without gradient (``detach``) is not detected.
+    The gradient of the first loss must be zero at all other rows of the outputs. Values that are not finite are
+    ignored, because a product with 0 creates them. A dependence without gradient (``detach``) is not detected.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def _describe_inputs(examples: Examples) -> str:
 
 
 def _format_error(error: Exception | None) -> str:
-    """Return an error in one line. It was raised on public or synthetic inputs and holds nothing private."""
+    """Return an error in one line. It was raised on public or synthetic inputs and contains nothing private."""
     words = " ".join(str(error).split())
     return f"{type(error).__name__}: {words if len(words) <= LONGEST else words[:LONGEST] + ' ...'}"
 
@@ -295,7 +295,7 @@ def _wrong_parameters(model: nn.Module, sites: list[Site], tries: Sequence[Trial
     """Return the names of parameters whose gradients are wrong.
 
     Substitutes may draw other random numbers, so dropout is turned off for them. For a large model one trial is enough:
-    the last one with a result.
+    the last trial with a result.
     """
     is_substituted, brief = any(site.method == "substitute" for site in sites), is_large(model)
     for trial in reversed(tries) if brief else tries:

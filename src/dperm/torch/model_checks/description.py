@@ -31,10 +31,10 @@ class LayerDescription:
     kind
         Class name.
     parameters, trained
-        Number of parameters, and of trained parameters.
+        Number of parameters, and number of trained parameters.
     method
         "rule", "substitute", "lifted", "vmap", "loop", "whole model vmap", "whole model loop", "frozen", "refused", or
-        "known with inputs" if only a run of the model can determine it.
+        "known with inputs" if only a run of the model can determine the method.
     why
         Reason for the method; empty for layers known to dperm.
     """
@@ -63,7 +63,7 @@ class Description:
 
     @property
     def methods(self) -> dict[str, str]:
-        """Method of each layer, by layer name."""
+        """Method of each layer, keyed by layer name."""
         return {row.layer: row.method for row in self.rows}
 
     def __str__(self) -> str:

@@ -3,7 +3,7 @@
 """Agreement of per-example gradients with ordinary backward passes, and between different batches.
 
 *With autograd.* Both passes have the same forward pass and dropout. The loss of an example is a sum of its outputs with
-fixed weights. Each example has another weight in the compared sum, so a wrong or exchanged gradient makes the sum
+fixed weights. Each example has a different weight in the compared sum, so a wrong or exchanged gradient makes the sum
 wrong. Rounding errors are about 1e-6 of a gradient in single precision, more for long sums with cancellation; a wrong
 gradient differs by far more than 1e-3. Parts below a millionth of the whole gradient are rounding (biases before a
 softmax).
@@ -67,7 +67,7 @@ def wrong_parameters(model: nn.Module, sites: Sequence[Site], trial: Trial) -> l
 
 @torch.no_grad()
 def _differ(factor: GradientFactor | None, expected: Tensor, whole: float) -> bool:
-    """Return whether the weighted sum of an example's gradients differs from the one of autograd."""
+    """Return whether the weighted sum of an example's gradients differs from the sum of autograd."""
     tolerance = RELATIVE * (float(expected.norm()) + whole)
     if factor is None:
         return not float(expected.norm()) <= tolerance
@@ -108,7 +108,7 @@ def _weights(output: Tensor, rows: Sequence[int]) -> Tensor:
 FACTOR = 2.0**14
 """Factor for enlarged losses, to expose clipped gradients."""
 OTHER, ALONE = (4, 2, 1, 3), (2,)
-"""Rows beside other examples, with the first one replaced, and one row alone."""
+"""Rows beside other examples, with the first row replaced, and one row alone."""
 FEW_OTHER = (3, 1, 2)
 """Rows for large models, with enlarged losses in the same run."""
 Gradients = dict[nn.Parameter, GradientFactor]
@@ -168,7 +168,7 @@ def _gradients(
 def _compare(
     model: nn.Module, base: Gradients, other: Gradients, rows: Sequence[int], *, first: int, factor: float = 1.0
 ) -> None:
-    """Refuse gradients that differ from row ``first`` on: in their norms, and for small models in their sum."""
+    """Refuse gradients that differ in row ``first`` or later: in their norms, and for small models in their sum."""
     names = {parameter: name for name, parameter in model.named_parameters()}
     norms = {parameter: _norms(own) for parameter, own in base.items()}
     total = float(torch.stack([own.nan_to_num(0, 0, 0).norm() for own in norms.values()]).norm()) if norms else 0.0

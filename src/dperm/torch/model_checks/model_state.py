@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """State of a model: snapshots, runs without side effects, and the check for retained data.
 
-A snapshot covers parameters, buffers, and tensors and containers among plain attributes. It ignores numbers, because a
-module may count. It also ignores functions, modules in containers, and the inside of other objects.
+A snapshot covers parameters, buffers, and tensors and containers among plain attributes. Snapshots ignore numbers,
+because a module may count. They also ignore functions, modules in containers, and the inside of other objects.
 
 A model must not keep data of its examples. It runs on two batches without common rows, each time from its first state.
 Parameters and buffers must not change at all. Other attributes may change if both batches leave the same values and one
@@ -41,7 +41,7 @@ class ModelSnapshot:
     Attributes
     ----------
     registered, plain
-        Copies of parameters and buffers by name, and fingerprints of attributes for comparison.
+        Copies of parameters and buffers, keyed by name, and fingerprints of attributes for comparison.
     tensors, containers
         All tensors and containers, with copies.
     """
@@ -66,7 +66,7 @@ class ModelSnapshot:
         return held
 
     def restore(self, *, attributes_only: bool = False) -> None:
-        """Restore all tensors and containers to the snapshot, or only those that are no parameters or buffers."""
+        """Restore all tensors and containers to the snapshot, or only those that are not parameters or buffers."""
         for now, before in self.containers:
             _restore_container(now, before)
         kept = {id(value) for value in self.registered.values()} if attributes_only else set()

@@ -24,7 +24,7 @@ GOLDEN = 0.6180339887498949
 PERIOD = 65_537
 """Length after which a pattern repeats."""
 LARGE = 1_000_000
-"""Number of trained parameters from which checks use fewer examples, at the cost of two ordinary steps at most."""
+"""Number of trained parameters above which checks use fewer examples, at the cost of at most two ordinary steps."""
 
 
 def arguments(inputs: Inputs) -> Call:
@@ -45,8 +45,8 @@ def is_large(model: nn.Module) -> bool:
 class Examples:
     """Examples for a check: synthetic, or the user's own if they are public.
 
-    A tensor in ``inputs`` is batched if its first dimension equals that of the first tensor. Other values are shared by
-    all examples.
+    A tensor in ``inputs`` is batched if its first dimension equals the first dimension of the first tensor. Other
+    values are shared by all examples.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Examples:
     public
         Whether to use the values of ``inputs``.
     integers, lowest
-        Largest number of different integers, and the smallest one. 0 means: all integers are 1.
+        Largest number of different integers, and the smallest integer. If the number is 0, all integers are 1.
     varied
         Whether rows differ in size: floats by their scale, from 0.1 to 10; integers by their maximum; booleans by the
         share of True.

@@ -5,7 +5,7 @@
 A model whose last layer is zero, or whose branches are scaled by zero, hides its earlier layers. A model that sorts by
 length does not sort equal lengths. So there are two trials: the current parameters on inputs of one size, and other
 parameters of a fixed pattern on rows of different sizes. A model that cannot run in the second trial is not refused for
-it.
+this reason.
 """
 
 import math

@@ -36,7 +36,7 @@ def library() -> CDLL:
     Raises
     ------
     AssumptionError
-        With the reason, if no kernels are available here.
+        If no kernels are available on this machine; the message states the reason.
     """
     compiler = _compiler()
     name = f"{_key(compiler)}.so"

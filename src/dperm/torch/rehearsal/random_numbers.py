@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random numbers in a rehearsal: states of generators, and equal numbers for rows alone and in a full batch.
 
-Random numbers belong to places of a batch, so a row alone would get other numbers. A rehearsal records the numbers
-drawn by the loop or the model for a full batch, and gives rows alone the numbers of their own places. Dropout functions
-return their input. Draws of other kinds (``randperm``, ``randint``, ``multinomial``, ...) stay unchanged.
+Random numbers belong to places of a batch, so a row on its own would get different numbers. A rehearsal records the
+numbers drawn by the loop or the model for a full batch, and gives single rows the numbers of their own places. Dropout
+functions return their input. Draws of other kinds (``randperm``, ``randint``, ``multinomial``, ...) stay unchanged.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -174,7 +174,7 @@ def _compositions(total: int) -> Iterator[list[int]]:
 
 
 class SharedRandomNumbers(TorchFunctionMode):
-    """Replace random draws of the loop and of the model by recorded numbers."""
+    """Replace random draws of the loop and of the model with recorded numbers."""
 
     def __init__(self, numbers: RecordedNumbers) -> None:
         super().__init__()

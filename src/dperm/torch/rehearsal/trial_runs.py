@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trial runs of the user's loop on copies of a real batch, before the charge and at secret later steps.
 
-The check of a model on synthetic inputs cannot see the code of the loop before and after the model. A rehearsal hands
+The check of a model on synthetic inputs cannot see the code of the loop before and after the model. A rehearsal passes
 copies of a real batch to the loop, and compares losses and per-example gradients:
 
 - a few rows alone with the same rows inside the full batch;
 - the batch with the same batch after one other row was replaced by a copy of some row;
 - in the first rehearsal of a random loop, the same with a few rows and several seeds, because a loop may mix records
-  with some probability only;
+  only with some probability;
 - before the charge only: the same with one other row enlarged, or filled with a constant from a comparison in the loop
   (infinity and NaN, if the loop tests for them).
 
@@ -16,7 +16,7 @@ Before the charge the loop also receives a batch of a single row, because such b
 record, empty samples, and the last part of a large sample.
 
 The first rehearsal precedes the charge. Later rehearsals run at secret random steps, and take at most 2 % of the rows
-and about 2 % of the CPU time of a training run. Nothing of a rehearsal enters a sum.
+and about 2 % of the CPU time of a training run. No result of a rehearsal enters a sum.
 
 Dropout layers are off in a rehearsal. Random numbers belong to places of the batch: rows alone get the numbers of their
 places in the full batch (`random_numbers`). Each run of a comparison begins in the same states of torch's generator and
@@ -367,7 +367,7 @@ class Rehearsal:
             _warn_if_ignored(base.observed, other.observed, chosen.changed)
 
     def _with_other_seeds(self, batch: Batch, rows: int) -> Iterator[tuple[Batch, int]]:
-        """Replace one of a few secret rows, for several secret seeds: a loop may mix records by chance only."""
+        """Replace one of a few secret rows, for several secret seeds: a loop may mix records only by chance."""
         count = sum(parameter.numel() for _, parameter in self.parameters)
         for _ in range(FEWER_SEEDS if count > LARGE else SEEDS):
             places, seed = list(range(rows)), self._below(2**62)
@@ -379,7 +379,7 @@ class Rehearsal:
             self._judge_changed(base, other, chosen.changed)
 
     def _one_row(self, batch: Batch, chosen: SecretRows) -> Iterator[tuple[Batch, int]]:
-        """Hand out a batch of one row; only the shape of its losses is checked."""
+        """Pass a batch of one row to the loop; only the shape of its losses is checked."""
         self.refusal = ONE_ROW
         yield from self._random_run(picked(batch, chosen.alone[:1]), [0])
         self.refusal = ""
@@ -404,7 +404,7 @@ class Rehearsal:
             self._judge_changed(base, other, chosen.changed)
 
     def _run(self, batch: Batch, rows: list[int]) -> Generator[tuple[Batch, int], None, Observation]:
-        """Hand out a batch, and return its observation; ``rows`` are compared in all detail."""
+        """Pass a batch to the loop, and return its observation; ``rows`` are compared in all detail."""
         self._seen, self._rows = None, rows
         yield batch, len(tensor_leaves(batch)[0])
         if self._seen is None:
@@ -452,7 +452,7 @@ class Rehearsal:
             raise AssumptionError(ALONE_DIFFER, remedy=REMEDY)
 
     def _judge_changed(self, base_run: RandomRun, other_run: RandomRun, changed: int) -> bool:
-        """Compare two runs, and return False if they drew different amounts of random numbers.
+        """Compare two runs, and return False if they drew different numbers of random numbers.
 
         If the first run drew none, random numbers of the other run are an influence of the changed row.
         """
@@ -468,7 +468,7 @@ class Rehearsal:
 
 
 def _warn_if_ignored(base: Observation, other: Observation, changed: int) -> None:
-    """Warn if loss and gradients of a row stay the same although it holds another record, and the loss is not 0."""
+    """Warn if loss and gradients of a row stay the same although it contains another record, and the loss is not 0."""
     same = torch.equal(base.norms[:, changed], other.norms[:, changed])
     if same and bool(base.losses[changed] != 0) and bool(base.losses[changed] == other.losses[changed]):
         warnings.warn(

@@ -4,7 +4,7 @@
 
 Each matrix is applied to a sequence of inputs, as in a linear layer: the inputs of the layer, or its states one step
 earlier. torch's own forward passes do not expose the gradients at the gates; the scans in this package do. Packed
-sequences are processed as padded ones, and values after the end of a sequence are never read.
+sequences are processed like padded sequences, and values after the end of a sequence are never read.
 """
 
 from collections.abc import Callable
