@@ -20,7 +20,7 @@ import torch_checks as checks
 from mutant_log import logged_mutant
 from torch_kernels import WAYS, take
 
-pytestmark = pytest.mark.filterwarnings("ignore:the resumed training has")
+pytestmark = pytest.mark.filterwarnings("ignore:the resumed training has", "ignore:the loop ended before")
 torch.set_num_threads(1)
 ROOTS = ("dperm.torch", "dperm.mechanisms.run", "dperm.accounting")
 
@@ -382,6 +382,13 @@ MUTANTS = [
         "rehearsal.observation",
         "if not _close(total, grad,",
         "if False and not _close(total, grad,",
+        checks.weights_as_inputs_of_layers_are_refused,
+    ),
+    Mutant(
+        "penalties in the loss are ignored",
+        "session",
+        "if not self._losses_seen or part.trial:",
+        "if False:",
         checks.penalties_are_refused,
     ),
     Mutant(

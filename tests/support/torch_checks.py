@@ -451,7 +451,16 @@ def late_mixing_is_seen() -> None:
 
 
 def penalties_are_refused() -> None:
-    assert refused(lambda: _looped(lambda model, x, y: loss_of(model, x, y) + (model[0].weight ** 2).sum()))
+    assert refused(lambda: _looped(lambda model, x, y: loss_of(model, x, y) + 1e-6 * (model[0].weight ** 2).sum()))
+
+
+def weights_as_inputs_of_layers_are_refused() -> None:
+    """The graph above the layers does not show this use of a weight, but the gradients do not add up."""
+
+    def losses(model, x, y):
+        return loss_of(model, x, y) + model[2](model[0].weight[:, 0].expand(len(x), -1)).sum(1)
+
+    assert refused(lambda: _looped(losses))
 
 
 def keys_are_sound() -> None:
