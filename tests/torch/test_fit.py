@@ -12,7 +12,7 @@ from torch_training import data_of, model_of, weights_of
 
 from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
-from dperm.errors import DataError, ParameterError
+from dperm.errors import DataError, DpermWarning, ParameterError
 from dperm.torch import AdamBC, fit
 from dperm.torch.loss_functions import per_example
 
