@@ -16,7 +16,7 @@ OLD = {
     ("dperm.audit.exact", "Perturbed"): "ObjectiveMinimiser",
     ("dperm.audit.membership", "Trials"): "TrialDependence",
 }
-RULES = ("RATES", "GAUSSIAN_RATES", "PURE_GUESSES", "APPROXIMATE_GUESSES", "GAUSSIAN_GUESSES")
+RULES = ("Tally", "RATES", "GAUSSIAN_RATES", "PURE_GUESSES", "APPROXIMATE_GUESSES", "GAUSSIAN_GUESSES")
 
 
 @pytest.mark.parametrize(("place", "old"), OLD, ids=[old for _, old in OLD])

@@ -54,6 +54,8 @@ def test_models_of_every_kind_are_planned_again_and_attacked(desk, ends, answere
 def test_the_audit_goes_into_the_statement_in_every_form(fitted, ends, answered):
     said = ends(0, f"audit model model.dperm {QUICK} --out audit.json").stdout
     assert said.startswith("Written: audit.json")
+    part = "This audit tests the perturbed objective, which uses epsilon 0.99 of the plan's epsilon 1."
+    assert said.count(part) == 1
     for name in ("s.html", "s.md", "s.json"):
         ends(0, f"report model.dperm -o {name} --audit audit.json")
     statement = Statement.from_json(Path("s.json").read_text())

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dperm import ApproxDP, Pure, PureDP
-from dperm.cli.output import up
+from dperm.cli.output import plain_up
 from dperm.data.pipeline_steps import checked_steps
 from dperm.errors import DpermWarning
 from dperm.ledger import Ledger
@@ -70,12 +70,24 @@ def found(dperm):
     return run
 
 
+def test_spending_is_the_same_number_as_in_show(dperm, tmp_path, monkeypatch):
+    """A fifth is 0.2, although its double is above it; a third is rounded up."""
+    monkeypatch.chdir(tmp_path)
+    for place, (epsilon, spent) in enumerate([(0.1, "0.1"), (0.2, "0.2"), (1 / 3, "0.3333334")]):
+        release(Ledger.open(f"{place}.ledger", PureDP(1.0, "replace_one"), dataset="x"), epsilon)
+        assert f"spent epsilon {spent} of 1." in dperm(f"ledger verify {place}.ledger").stdout
+        (row,) = [
+            line.split() for line in dperm(f"ledger show {place}.ledger").stdout.splitlines() if " epsilon " in line
+        ][:1]
+        assert row[:4] == ["main", "epsilon", "1", spent]
+
+
 def test_a_ledger_in_order_passes_with_a_line_for_each_account(dperm, answered, census):
     Ledger.open("census.ledger", PureDP(1.0, "replace_one"), account="other", dataset="x")
     result = dperm("ledger verify census.ledger --prices")
     assert (result.exit_code, result.stderr) == (0, "")
     main, other, advice = result.stdout.splitlines()
-    spent = up(Ledger("census.ledger", "main").spent["epsilon"])
+    spent = plain_up(Ledger("census.ledger", "main").spent["epsilon"])
     assert main == f"main: 3 entries, all valid; spent epsilon {spent} of 3, delta 1e-07 of 1e-06."
     assert other == "other: 1 entry, all valid; spent epsilon 0 of 1."
     assert advice.startswith("No anchor was given")

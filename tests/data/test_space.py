@@ -227,10 +227,14 @@ def test_a_dimension_that_is_none_is_refused(bad):
         (((0.0, 1.0), (3.0, 2.0)), r"^bounds\[1\] must have low less than high"),
         (((0.0, 5e-324), (0.0, 1.0)), r"^bounds\[0\] must have high - low of at least 1e-100"),  # half of it is 0
         (((math.nan, 1.0), (0.0, 1.0)), r"^bounds\[0\] must be a pair of which both ends are finite, got \(nan, 1"),
+        (
+            ((0.0, 1e308), (0.0, 1.0)),
+            r"^bounds\[0\] must be a pair \(low, high\) of numbers in .*, got \(0\.0, 1e\+308\)",
+        ),
         (((0.0, math.inf), (0.0, 1.0)), r"^bounds\[0\] must be a pair of which both ends are finite, got \(0\.0, inf"),
         (((0.0, 1.0), (1.0, 2.0, 3.0)), r"^bounds\[1\] must be a pair .*got \(1\.0, 2\.0, 3\.0\)"),
-        (((0.0, True), (0.0, 1.0)), r"^bounds\[0\] must be a number in"),
-        (((0.0, 1.0), (-1e101, 0.0)), r"^bounds\[1\] must be a number in"),
+        (((0.0, True), (0.0, 1.0)), r"^bounds\[0\] must be a pair \(low, high\) of numbers in"),
+        (((0.0, 1.0), (-1e101, 0.0)), r"^bounds\[1\] must be a pair \(low, high\) of numbers in"),
     ],
 )
 def test_bounds_that_are_none_are_refused_by_column(bounds, message):

@@ -332,8 +332,8 @@ def noise_has_its_scale(mutant: ModuleType) -> None:
         (laws_are_covered, "Gaussian(quotient_down(kept,", "Gaussian(2 * quotient_down(kept,"),
         (
             errors_are_covered,
-            "moved = max(self.sums.moved_by_errors(self.grid), raised(hidden / MULTIPLIERS[1]))",
-            "moved = raised(hidden / MULTIPLIERS[1])",
+            "moved = max(self.sums.moved_by_errors(self.grid), raised(doubled * hidden / MULTIPLIERS[1]))",
+            "moved = raised(doubled * hidden / MULTIPLIERS[1])",
         ),
         (errors_count_twice, "Calibration(hidden, self.grid, moved)", "Calibration(hidden, self.grid, moved / 2)"),
         (parts_fit, "lowered(kept * self.scale)", "self.scale"),

@@ -46,7 +46,10 @@ def test_a_group_is_the_unit_wherever_it_is_named(adjacency, change, neighbours,
     assert "the truth about one group" in third
     facts = dict(key_facts(found.fields))
     assert facts["Neighbouring data sets"].startswith(neighbours)
-    assert facts["Groups of records"] == "500" and "Records" not in facts
+    counted, declared = "Groups of records", "Declared number of groups"
+    shown, hidden = (declared, counted) if adjacency == "add_remove" else (counted, declared)
+    assert facts[shown] == "500" and hidden not in facts
+    assert "Records" not in facts and "Declared number of records" not in facts
     assert found["public_quantities"]["n_groups"] == 500 and "n" not in found["public_quantities"]
     assert found["sampling"]["run"] == "Poisson sampling of groups at rate 0.1"
     for text in (found.to_markdown(), page(found).replace("&#x27;", "'")):
@@ -79,7 +82,9 @@ def test_a_seeded_run_with_groups_says_so_too():
 def test_without_groups_it_is_a_record():
     found = statement(released())
     assert found["unit_of_privacy"] == "one record"
-    assert dict(key_facts(found.fields))["Records"] == "500"
+    facts = dict(key_facts(found.fields))
+    assert facts["Declared number of records"] == "500" and "Records" not in facts
+    assert dict(key_facts(statement(released("replace_one")).fields))["Records"] == "500"
     assert found["sampling"]["run"] == "Poisson sampling at rate 0.1"
 
 

@@ -65,11 +65,13 @@ def test_it_trains_as_the_step_without_compilation(clipping, size):
         assert torch.allclose(one, other, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:the noise for .* outweighs the gradients")
 def test_empty_samples_take_their_step():
     _, stepped, _ = trained(compiled=True, rate=1e-6, physical_batch_size=8)
     assert stepped == 12
 
 
+@pytest.mark.filterwarnings("ignore:the noise for .* outweighs the gradients")
 def test_the_noise_of_a_compiled_step_has_the_scale_of_the_plan():
     model = nn.Linear(40, 50)
     plan = DPSGD(2.0, rate=1e-6, steps=3, grade="fast", physical_batch_size=4).plan(n=60, epsilon=1.0, delta=1e-5)

@@ -97,6 +97,7 @@ def test_samples_with_and_without_records_alternate():
 
 
 @pytest.mark.filterwarnings("ignore:released parameters are larger")
+@pytest.mark.filterwarnings("ignore:the noise for .* outweighs the gradients")
 def test_samples_of_a_small_rate_are_empty_by_themselves():
     """Nothing is forced here; a record is drawn with probability 1.2e-7."""
     assert_noise_steps(plan_of(rate=1e-9, delta=1e-13, steps=3), data_of())

@@ -12,7 +12,7 @@ from torch_training import data_of, model_of, weights_of
 
 from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
-from dperm.errors import DataError, ParameterError
+from dperm.errors import DataError, DpermWarning, ParameterError
 from dperm.torch import AdamBC, fit
 from dperm.torch.loss_functions import per_example
 
@@ -102,6 +102,7 @@ def test_n_must_be_declared_under_add_remove_only():
     assert fit(model_of(), data_of(), functional.cross_entropy, **free).record.public["n"] == 40
 
 
+@pytest.mark.filterwarnings("ignore:delta=0.001 is above 1/n")
 def test_batch_size_and_epochs_follow_from_public_constants():
     release = fit(model_of(), data_of(), functional.cross_entropy, **ASKED, n=10**6)
     assert release.record.public["steps"] == 1000
@@ -208,3 +209,9 @@ def test_a_map_style_data_set_and_a_target_that_zeros_cannot_stand_for():
     # an empty sample would be one row of zeros: every record is drawn
     asked = {**FEW, "batch_size": 40}
     assert fit(model_of(), pairs, loss, **asked, collate_fn=collate).record.public["steps"] == 1
+
+
+def test_a_delta_above_one_in_n_is_warned_of_once():
+    with pytest.warns(DpermWarning, match="above 1/n") as found:
+        fit(model_of(), data_of(), functional.cross_entropy, **{**FEW, "delta": 0.1})
+    assert len(found) == 1

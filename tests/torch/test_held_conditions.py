@@ -267,6 +267,10 @@ WRONG_LOSSES = {
     "a number": (lambda found: found.sum().item(), "Pass the tensor itself"),
     "a column": (lambda found: found[:, None], r"losses.squeeze\(1\)"),
     "several of a row": (lambda found: torch.stack([found, found], 1), "2 dimensions"),
+    "all pairs": (
+        lambda found: found[:, None] - found,
+        r"give both the same shape, .* model\(x\).squeeze\(1\). If each",
+    ),
     "some": (lambda found: found[:-1], "from all rows of the batch"),
 }
 

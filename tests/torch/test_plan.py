@@ -3,15 +3,19 @@
 """What is planned before any data are read: rate, steps and noise are those of linear DP-SGD."""
 
 import json
+import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from torch_training import plan_of
 
 from dperm import ApproxDP, account
+from dperm.accounting.events import Gaussian
+from dperm.accounting.sampled import Poisson
 from dperm.erm.losses import Logistic
 from dperm.erm.spec import ProblemSpec
-from dperm.errors import DpermError, ParameterError
+from dperm.errors import DpermError, DpermWarning, ParameterError
 from dperm.methods.sampled_gradient import SampledGradient
 from dperm.torch import DPSGD, QuantileClipping
 
@@ -76,6 +80,55 @@ def test_replacements_are_accounted_as_such(adjacency):
     assert ("T22" in plan.facts.theorems) == (adjacency == "add_remove")
     assert ("T25" in plan.facts.theorems) == (adjacency == "replace_one")
     assert account(plan.event, other).epsilon(1e-3) != pytest.approx(2.0, rel=1e-4)
+
+
+@BOTH
+def test_a_large_delta_has_a_plan(adjacency):
+    """Nearly all of the noise covers the records: the share for rounding errors has the largest noise multiplier."""
+    method = DPSGD(batch_size=10, epochs=5)
+    with pytest.warns(DpermWarning, match="above 1/n"):
+        exact, fast = (
+            replace(method, grade=grade).plan(5000, 1.0, 0.1, adjacency).noise for grade in ("exact", "fast")
+        )
+    assert account(exact.event, adjacency).delta(1.0) <= 0.1
+    assert fast.scale <= exact.scale <= 1.01 * fast.scale
+
+
+def test_a_printed_plan_for_groups_has_the_noise_multiplier_of_a_group():
+    """A group of 4 weighs 4 clipping norms. The sampled Gaussian of the printed multiplier has the planned epsilon."""
+    plan = DPSGD(batch_size=100, epochs=5, records_per_group=4).plan(n=500, epsilon=2.0, delta=1e-5)
+    found = re.search(r"a group weighs up to 4 clipping norms, so the noise multiplier is (\S+);", str(plan))
+    assert found is not None and "noise multiplier" not in str(plan_of())
+    event = Poisson(Gaussian(float(found[1])), rate=plan.rate) * plan.steps
+    assert account(event, plan.adjacency).epsilon(1e-5) == pytest.approx(2.0, rel=0.01)
+
+
+WARNED = {
+    "delta above 1/n": ({"batch_size": 10, "epochs": 5}, (50, 1.0, 0.1), "delta=0.1 is above 1/n for n=50"),
+    "little budget": ({"batch_size": 10, "epochs": 5}, (50, 0.01, 1e-5), "outweighs the gradients of n=50 records"),
+    "few records": ({"batch_size": 20, "epochs": 1}, (20, 0.001, 1e-5), "outweighs the gradients of n=20 records"),
+    "groups": (
+        {"batch_size": 10, "epochs": 5, "records_per_group": 4},
+        (50, 0.01, 1e-5),
+        "outweighs the gradients of n=50 groups",
+    ),
+}
+
+
+@BOTH
+@pytest.mark.parametrize(("method", "goal", "text"), WARNED.values(), ids=WARNED)
+def test_a_plan_without_a_use_is_warned_of_once(method, goal, text, adjacency):
+    with pytest.warns(DpermWarning) as found:
+        DPSGD(**method).plan(*goal, adjacency)
+    assert [text in str(one.message) for one in found] == [True]
+    assert found[0].filename == __file__
+
+
+@BOTH
+def test_a_useful_plan_is_not_warned_of(adjacency):
+    """Warnings are errors here."""
+    for n, epsilon, delta in ((50, 1.0, 0.02), (2000, 0.1, 1e-6)):
+        DPSGD(batch_size=10, epochs=5, grade="fast").plan(n, epsilon, delta, adjacency)
 
 
 def test_more_of_anything_needs_more_noise():

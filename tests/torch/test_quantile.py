@@ -71,6 +71,7 @@ def test_what_a_record_adds_to_sum_and_count_has_norm_one_at_most(value, grade, 
 
 
 @pytest.mark.parametrize("quantile", [0.2, 0.5, 0.8])
+@pytest.mark.filterwarnings("ignore:delta=0.001 is above 1/n")
 def test_the_clip_norm_gets_to_the_quantile(quantile):
     """Of gradients that are uniform on (0, 8): with little noise it ends within a tenth of the range."""
     rule = QuantileClipping(quantile, learning_rate=0.5, angle=0.7)

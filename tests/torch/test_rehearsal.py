@@ -321,6 +321,7 @@ def test_batches_of_other_things_than_tensors_are_not_rehearsed_and_the_user_is_
                 run.step(losses(model(batch["x"]), batch["y"]))
 
 
+@pytest.mark.filterwarnings("ignore:the noise for .* outweighs the gradients")
 def test_a_loop_that_mixes_is_refused_before_the_charge_also_if_the_first_sample_is_empty():
     budget, model = MemoryBudget(ApproxDP(5.0, 1e-4, "add_remove"), blocks=9), nn.Linear(6, 2)
     plan = DPSGD(1.0, rate=1e-9, steps=3).plan(n=40, epsilon=2.0, delta=1e-5)

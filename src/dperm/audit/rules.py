@@ -4,7 +4,7 @@
 
 from dperm.deprecation import deprecated_names
 
-_NAMES = ("RATES", "GAUSSIAN_RATES", "PURE_GUESSES", "APPROXIMATE_GUESSES", "GAUSSIAN_GUESSES")
+_NAMES = ("Tally", "RATES", "GAUSSIAN_RATES", "PURE_GUESSES", "APPROXIMATE_GUESSES", "GAUSSIAN_GUESSES")
 
 __getattr__ = deprecated_names(
     __name__,

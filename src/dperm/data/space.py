@@ -224,7 +224,11 @@ def checked_pair(where: str, pair: object) -> tuple[float, float]:
     if any(isinstance(end, float | np.floating) and not math.isfinite(end) for end in ends):
         rule = "must be a pair of which both ends are finite"
         raise ParameterError(argument=where, rule=rule, got=shown(pair), remedy=PUBLIC)
-    low, high = (checks.between(where, end, -1e100, 1e100, PUBLIC) for end in ends)
+    try:
+        low, high = (checks.between(where, end, -1e100, 1e100) for end in ends)
+    except ParameterError:
+        rule = "must be a pair (low, high) of numbers in [-1e+100, 1e+100]"
+        raise ParameterError(argument=where, rule=rule, got=shown_few(pair), remedy=PUBLIC) from None
     if not low < high:
         raise ParameterError(argument=where, rule="must have low less than high", got=shown(pair))
     if not high - low >= NARROWEST:

@@ -10,14 +10,14 @@ from dperm.checks import shown
 from dperm.data.targets import LabelKind
 from dperm.erm.residual_losses import Squared
 from dperm.erm.spec import ProblemSpec
-from dperm.errors import AssumptionError, DpermWarning, ParameterError
+from dperm.errors import AssumptionError, ParameterError
 from dperm.mechanisms.goal import checked_goal
 from dperm.methods.bolt_on import BoltOn
 from dperm.methods.conditions import is_pure
 from dperm.methods.defaults import default_clip, descent_clip, reference_noise
 from dperm.methods.gradient import GradientPerturbation
 from dperm.methods.literature import nips08_algorithm_2
-from dperm.methods.noise_warning import noise_warning
+from dperm.methods.noise_warning import delta_warning, noise_warning
 from dperm.methods.objective import ObjectivePerturbation, smallest_perturbation
 from dperm.methods.output import OutputPerturbation
 from dperm.methods.plan import Method, Plan
@@ -151,19 +151,9 @@ def _on_clipping(before: ProblemSpec, after: ProblemSpec) -> tuple[Fact, ...]:
 
 
 def _warn(plan: Plan, clipped: ProblemSpec) -> None:
-    if isinstance(plan.goal, ApproxDP) and plan.spec.n is not None and plan.goal.delta > 1 / plan.spec.n:
-        warnings.warn(
-            DpermWarning(
-                f"{arg('delta', format(plan.goal.delta, 'g'))} is above 1/n for {arg('n', plan.spec.n)}: "
-                f"publishing a record at random "
-                f"would be as private.",
-                remedy="Choose a delta well below 1/n.",
-            ),
-            stacklevel=5,
-        )
-    warning = noise_warning(plan, clipped)
-    if warning is not None:
-        warnings.warn(warning, stacklevel=5)
+    for warning in (delta_warning(plan.goal, plan.spec.n), noise_warning(plan, clipped)):
+        if warning is not None:
+            warnings.warn(warning, stacklevel=5)
 
 
 def automatic(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:

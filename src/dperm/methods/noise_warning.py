@@ -18,6 +18,8 @@ from dperm.methods.defaults import reference_noise
 from dperm.methods.plan import Plan
 from dperm.methods.sufficient import SufficientPlan
 from dperm.presentation.spelling import arg, quoted_arg
+from dperm.privacy import ApproxDP
+from dperm.privacy.guarantee import AnyGuarantee
 
 CLASSES, NUMBERS = 2.0, 0.4
 """Smallest ratios of noise to signal at which classifiers and regressions were hardly better than a constant."""
@@ -60,6 +62,27 @@ def least_label_deviation(plan: SufficientPlan, n: int) -> float:
     """
     ridge = plan.ridge.largest + plan.ridge.strength
     return min(0.5, 12 * 2 * ridge / (n * plan.spec.weight * plan.spec.radius**2))
+
+
+def delta_warning(goal: AnyGuarantee, n: int | None) -> DpermWarning | None:
+    """Return the warning for a delta above 1/n, or None; n is a public number of records or groups."""
+    if not isinstance(goal, ApproxDP) or n is None or goal.delta <= 1 / n:
+        return None
+    return DpermWarning(
+        f"{arg('delta', format(goal.delta, 'g'))} is above 1/n for {arg('n', n)}: publishing a record at random "
+        f"would be as private.",
+        remedy="Choose a delta well below 1/n.",
+    )
+
+
+def sampled_noise_ratio(multiplier: float, rate: float, steps: int, n: int) -> float:
+    """Return the noise of all DP-SGD steps relative to their gradients in one direction: D sigma / (sqrt(T) q n).
+
+    The noise of T steps, each of deviation sigma, sums to sqrt(T) sigma. The gradients of q n records in each step, of
+    norm 1 at most, sum to at most T q n. The size of the model is not known yet, so D is that of one direction, its
+    least value. With q = 1 the ratio is that of `noise_ratio` for gradients in one direction.
+    """
+    return effective_directions(1) * multiplier / (math.sqrt(steps) * rate * n)
 
 
 def noise_warning(plan: Plan, spec: ProblemSpec) -> DpermWarning | None:

@@ -127,8 +127,9 @@ class SampledNoise:
     def step_event(self) -> Event:
         """Event of one step: the sampled Gaussian (T22, T25), and a Gaussian for errors without amplification."""
         kept, hidden = self.parts
+        doubled = 1 if self.adjacency is Adjacency.ADD_REMOVE else 2  # multipliers refer to one record added or removed
         sampled = Poisson(Gaussian(quotient_down(kept, self.sums.lipschitz)), rate=self.sums.rate)
-        moved = max(self.sums.moved_by_errors(self.grid), raised(hidden / MULTIPLIERS[1]))
+        moved = max(self.sums.moved_by_errors(self.grid), raised(doubled * hidden / MULTIPLIERS[1]))
         return sampled + noise_event(Gaussian, Calibration(hidden, self.grid, moved), self.adjacency)
 
     @cached_property

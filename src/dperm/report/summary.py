@@ -11,6 +11,7 @@ from typing import Any
 from dperm.presentation.glossary import method_description, term
 from dperm.presentation.numbers import format_parameters, format_up
 from dperm.presentation.phrases import capitalize, join_sentences
+from dperm.privacy import Adjacency
 from dperm.privacy.protection import format_success, is_effective
 from dperm.report import fields as names
 from dperm.report.audits import summarize_audits
@@ -157,8 +158,9 @@ def _all_facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     yield from () if refuted else _attack_success(fields)
     yield "Protects", _protected_unit(fields, entry) if private and not refuted else "nobody"
     yield "Neighbouring data sets", neighbours(fields) if private else ""
-    yield "Records", _format_count(public.get("n"))
-    yield "Groups of records", _format_count(public.get("n_groups"))
+    declared = fields["adjacency"] == Adjacency.ADD_REMOVE.value  # the true number is private
+    yield "Declared number of records" if declared else "Records", _format_count(public.get("n"))
+    yield "Declared number of groups" if declared else "Groups of records", _format_count(public.get("n_groups"))
     yield "Method", method_description(mechanism.get("name", ""))
     yield "Data set", str(entry.get("dataset", ""))
     yield "Charged to", f"{capitalize(_short_name(entry))}, recorded in entry {entry.get('seq')}" if entry else ""

@@ -18,10 +18,14 @@ from dperm.torch.records import Batch, RecordSource
 Loss = Callable[..., Any]
 PerExample = Callable[[Any, Any], Tensor]
 REDUCTIONS = ("mean", "sum", "batchmean")
+SEVERAL = (
+    "Outputs of shape (n, 1) and targets of shape (n,) broadcast to all pairs of rows: give both the same shape, for "
+    "example model(x).squeeze(1). If each row has several losses, take their mean: losses.flatten(1).mean(1)."
+)
+"""Remedies for losses with more than one dimension, the same for every shape: sizes of samples are private."""
 ONE_EACH = (
     'A mean or a sum over the batch cannot be clipped. Pass a loss with reduction="none", such as '
-    'functools.partial(torch.nn.functional.cross_entropy, reduction="none"). For several losses of an example take '
-    "their mean: losses.flatten(1).mean(1)."
+    f'functools.partial(torch.nn.functional.cross_entropy, reduction="none"). {SEVERAL}'
 )
 
 
@@ -103,7 +107,7 @@ def check_loss_shape(losses: object, rows: int) -> None:
         got, remedy = "a column", "Use losses.squeeze(1)."
     else:
         got = f"{losses.dim()} dimensions"
-        remedy = "Take the mean of several losses of a row: losses.flatten(1).mean(1)."
+        remedy = SEVERAL
     raise ParameterError(
         argument="losses",
         rule="must hold one loss for each row of the batch, in one dimension",

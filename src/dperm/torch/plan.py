@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans of DP-SGD: rate, steps and noise of a private training run, from public numbers alone (T46)."""
 
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -15,14 +16,16 @@ from dperm import checks
 from dperm.accounting import account
 from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
-from dperm.errors import ParameterError
+from dperm.errors import DpermWarning, ParameterError
 from dperm.mechanisms.calibration import covers
 from dperm.mechanisms.run import ReleaseFacts
+from dperm.methods.noise_warning import CLASSES, delta_warning, sampled_noise_ratio
 from dperm.methods.plan import row_limit
 from dperm.methods.sampling import SampledSteps, SamplingRequest
 from dperm.noise.bits import Bits
 from dperm.noise.grade import Grade
 from dperm.presentation.notebook import plan_card
+from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency, ApproxDP
 from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.torch.checkpoint import plan_of_run
@@ -130,13 +133,22 @@ class DPSGD:
             If an argument is out of range.
         AssumptionError
             If no amount of noise meets the goal.
+
+        Warns
+        -----
+        DpermWarning
+            If delta is above 1/n, or if the noise outweighs the gradients of n records.
         """
         goal = ApproxDP(epsilon, checks.positive("delta", delta, "DP-SGD has no pure guarantee."), adjacency)
         count = checks.count("n", n, N)
         rate, steps = self.samples.planned(goal, count)
         planned = SampledSteps(rate, steps, float(self.records_per_group or 1), MOST_PARAMETERS, row_limit(count))
         noise = step_noise(Grade.of(self.grade), planned, goal, self.physical_batch_size)
-        return DPSGDPlan(self, goal, n=count, rate=rate, steps=steps, noise=noise)
+        plan = DPSGDPlan(self, goal, n=count, rate=rate, steps=steps, noise=noise)
+        for warning in (delta_warning(goal, count), plan._noise_warning):
+            if warning is not None:
+                warnings.warn(warning, stacklevel=2)
+        return plan
 
 
 @dataclass(frozen=True)
@@ -181,6 +193,26 @@ class DPSGDPlan:
     def event(self) -> Event:
         """Privacy event of the run."""
         return self.noise.event
+
+    @property
+    def _noise_multiplier(self) -> float:
+        """Standard deviation of the noise in units of the largest contribution of one record or group."""
+        return self.noise.scale / (self.method.records_per_group or 1)
+
+    @property
+    def _noise_warning(self) -> DpermWarning | None:
+        """Warning for noise that outweighs the gradients of n records, with the threshold of classifiers, or None."""
+        if sampled_noise_ratio(self._noise_multiplier, self.rate, self.steps, self.n) < CLASSES:
+            return None
+        return DpermWarning(
+            f"the noise for {self.goal} outweighs the gradients of {arg('n', self.n)} {self._units}: expect a model "
+            "hardly better than a guess.",
+            remedy=f"Use a larger epsilon, more {self._units}, or a larger {arg('batch_size')}.",
+        )
+
+    @property
+    def _units(self) -> str:
+        return "groups" if self.method.records_per_group else "records"
 
     @property
     def expected_batch_size(self) -> float:
@@ -258,13 +290,15 @@ class DPSGDPlan:
 
     def __str__(self) -> str:
         """Return the steps, clipping and noise of the plan, one line each."""
-        unit = "groups" if self.method.records_per_group else "records"
+        most = self.method.records_per_group
+        group = f"a group weighs up to {most} clipping norms, so the noise multiplier is {self._noise_multiplier:.6g};"
         lines = [
             f"DP-SGD for {self.goal}:",
-            f"- {self.steps} steps, each on a Poisson sample of {self.rate * self.n:.6g} of n={self.n} {unit} in the "
-            f"mean (rate {self.rate:.6g});",
+            f"- {self.steps} steps, each on a Poisson sample of {self.rate * self.n:.6g} of n={self.n} {self._units} "
+            f"in the mean (rate {self.rate:.6g});",
             f"- gradients clipped at {self.method.clip_norm:.6g} ({self.describe()['clipping']}), noise of "
             f"{self.noise.scale:.6g} clip norms on their sum, grade {self.noise.grade.value};",
+            *([f"- {group}"] if most else []),
             f"- the noisy sum is divided by {self.expected_batch_size:.6g}, whatever the sample holds.",
         ]
         return "\n".join(lines)

@@ -371,3 +371,46 @@ def test_compiled_models_are_refused_at_once(case: str) -> None:
     for attempt in (lambda model: check_model(model, torch.zeros(3, 4)), PerExampleGradients):
         with pytest.raises(AssumptionError, match=rf"{words} is compiled by torch.*private\.compiled\(loss\)"):
             attempt(make())
+
+
+class Keyed(nn.Module):
+    """Takes two keyword arguments."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, x: Tensor, scale: Tensor) -> Tensor:
+        return self.layer(x) * scale[:, None]
+
+
+PRECISIONS = {
+    "data in double": (nn.Linear(4, 2), torch.zeros(3, 4).double(), "float64, .*float32. .*: inputs.float()"),
+    "model in double": (nn.Linear(4, 2).double(), torch.zeros(3, 4), "float32, .*float64. .*: inputs.double()"),
+    "data in half": (nn.Linear(4, 2), torch.zeros(3, 4).half(), "float16, .*float32. .*: inputs.float()"),
+    "convolution": (nn.Conv1d(2, 3, 2), torch.zeros(3, 2, 4).double(), "float64, .*float32. .*: inputs.float()"),
+    "names": (
+        Keyed(),
+        {"x": torch.zeros(3, 4).double(), "scale": torch.ones(3).double()},
+        "float64, .*float32. .*: inputs.float()",
+    ),
+}
+
+
+@pytest.mark.parametrize("public", [False, True])
+@pytest.mark.parametrize(("model", "inputs", "words"), PRECISIONS.values(), ids=PRECISIONS)
+def test_data_of_another_floating_type_is_refused_with_the_conversion(model, inputs, words, public):
+    if public:
+        inputs = (
+            {k: v + torch.arange(3)[:, None] if v.dim() > 1 else v for k, v in inputs.items()}
+            if (isinstance(inputs, dict))
+            else inputs + torch.arange(3).reshape(-1, *[1] * (inputs.dim() - 1))
+        )
+    with pytest.raises(ParameterError, match=words.replace("()", r"\(\)")) as caught:
+        check_model(model, inputs, public=public)
+    assert "public_inputs" not in str(caught.value)
+
+
+def test_data_of_another_type_on_which_no_conversion_helps_keep_the_error_of_the_model():
+    with pytest.raises(ParameterError, match="does not run on synthetic inputs"):
+        check_model(nn.Linear(5, 2), torch.zeros(3, 4).double())

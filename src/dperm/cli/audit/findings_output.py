@@ -58,6 +58,8 @@ def print_findings(findings: Sequence["Finding"]) -> None:
         typer.echo(f"\n{finding}")
         if POWERLESS in finding.facts:
             typer.echo(capitalize(str(finding.facts[POWERLESS])))
+        for note in finding.notes:
+            typer.echo(str(note))
     decisive = next((finding for finding in findings if finding.violation), findings[0])
     print_paragraphs([decisive.explanation])
 

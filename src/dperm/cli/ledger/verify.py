@@ -145,11 +145,11 @@ def _print_text(found: "Verification", problems: list[str], notes: list[str], ca
 
 def _describe_account(account: "VerifiedAccount", *, in_order: bool) -> str:
     from dperm.cli.ledger.formatting import format_constant, format_currency
-    from dperm.cli.output import up
+    from dperm.cli.output import plain_up
 
     shown = {"delta": format_constant}  # equal shares, nothing to round
     spent = ", ".join(
-        f"{format_currency(name)} {shown.get(name, up)(value)} of {format_constant(account.capacity[name])}"
+        f"{format_currency(name)} {shown.get(name, plain_up)(value)} of {format_constant(account.capacity[name])}"
         for name, value in account.spent.items()
     )
     lines = f"{account.entries} {'entry' if account.entries == 1 else 'entries'}"

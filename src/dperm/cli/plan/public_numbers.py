@@ -126,7 +126,8 @@ def require_two_classes(schema: "Schema", option: str) -> None:
     if target.classes is None or len(target.classes) != 2:
         found = "a range" if target.classes is None else f"{len(target.classes)} classes"
         raise ParameterError(
-            f"{option} needs two classes, and the schema declares {found} for {target.name!r}. Leave {option} out."
+            f"{option} needs two classes, and the schema declares {found} for {target.name!r}. For this "
+            "schema use dperm plan fit without --expect."
         )
 
 

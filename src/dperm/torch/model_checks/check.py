@@ -9,10 +9,11 @@ before any private example is used.
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from dperm.errors import AssumptionError, DpermError, ParameterError
 from dperm.presentation.spelling import arg
@@ -216,11 +217,37 @@ def _usable_examples(model: nn.Module, examples: Examples, start: ModelSnapshot)
             found = found or error
             continue
         return one
+    start.restore()
+    _refuse_other_precision(model, tried)
     raise ParameterError(
         f"the model cannot be checked: it does not run on {_describe_inputs(examples)} ({_format_error(found)}).",
         remedy=f"If the model needs other inputs, give public or invented ones as {arg('example_inputs')}, and "
         f"{arg('public_inputs', True)} (for check_model: inputs, and public=True).",
     ) from found
+
+
+def _refuse_other_precision(model: nn.Module, tried: Sequence[Examples]) -> None:
+    """Refuse inputs of another floating type than the parameters, if the model runs on converted ones."""
+    needed = {value.dtype for value in model.parameters() if value.is_floating_point()}
+    leaves = [leaf for leaf in tree_leaves(tried[0].inputs) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
+    found = {leaf.dtype for leaf in leaves} - needed
+    if len(needed) != 1 or not found:
+        return
+    dtype = needed.pop()
+    for one in tried:
+        inputs = tree_map_only(Tensor, lambda leaf: leaf.to(dtype) if leaf.is_floating_point() else leaf, one.inputs)
+        args, kwargs = replace(one, inputs=inputs).batch(EXAMPLES)
+        try:
+            reseed()
+            model(*args, **kwargs)
+        except Exception:  # a forward pass may raise any exception
+            continue
+        convert = "inputs.double()" if dtype is torch.float64 else "inputs.float()"
+        raise ParameterError(
+            f"the inputs have the type {', '.join(sorted(map(str, found)))}, and the parameters of the model have the "
+            f"type {dtype}.",
+            remedy=f"Convert the data to the type of the parameters: {convert}.",
+        )
 
 
 def _describe_inputs(examples: Examples) -> str:
