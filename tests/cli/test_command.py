@@ -197,6 +197,23 @@ def test_the_installed_command_exits_with_the_code_that_is_promised(stocked, cod
     assert Path("model.dperm").exists() is (code == 0)
 
 
+@pytest.mark.parametrize("sign", ["\x01", "\x02epsilon\x1f99\x03", "\x1b[31m", "\r", "\x7f", "\x9b31m"], ids=ascii)
+@pytest.mark.parametrize("option", [False, True], ids=["file", "option"])
+def test_control_characters_in_arguments_are_refused_and_not_repeated(sign, option, tmp_path):
+    name = str(tmp_path / f"a{sign}.csv")
+    Path(name).write_text("x\n", encoding="utf-8")
+    done = process("fit", *(("data.csv", f"--schema={name}") if option else (name,)), "--epsilon", "1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"argument {3 if option else 2} of the command line must not contain control characters" in done.stderr
+    assert done.stderr.rstrip("\n").isprintable() and "epsilon" not in done.stderr
+
+
+def test_events_may_have_tabs_and_line_feeds_and_names_may_have_any_letter():
+    done = process("account", "--adjacency", "add_remove", "--delta", "1e-5", "gaussian(4)\n\t* 2")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "d\xe9j\xe0 \u6570.csv" in process("schema", "draft", "d\xe9j\xe0 \u6570.csv").stderr
+
+
 def test_the_package_runs_as_a_module():
     command = [sys.executable, "-m", "dperm", "account", "--adjacency", "add_remove", "--delta", "1e-5", "gaussian(4)"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

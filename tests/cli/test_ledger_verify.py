@@ -254,6 +254,14 @@ def other_coefficients(data, arrays):
     arrays["coef"] *= 1.5
 
 
+def the_last_bit_of_a_coefficient(data, arrays):
+    arrays["coef"][0, 0] = np.nextafter(arrays["coef"][0, 0], np.inf)
+
+
+def the_last_bit_of_an_intercept(data, arrays):
+    arrays["intercept"][0] = np.nextafter(arrays["intercept"][0], np.inf)
+
+
 def other_release(data, arrays):
     for name in ("coef", "intercept", "released"):
         arrays[name] *= 1.5
@@ -287,16 +295,29 @@ EDITS = [
     (other_digest_too, "another digest than line"),
     (other_noise, "another noise than line"),
 ]
+LAST_BITS = [(the_last_bit_of_a_coefficient, "do not follow"), (the_last_bit_of_an_intercept, "do not follow")]
 HEADER_EDITS = [(swapped_classes, "its header was edited"), (other_regularization, "its header was edited")]
 
 
 def test_a_model_that_was_charged_passes(answered, fitted):
     names = " ".join(f"--model {fitted / name}" for name in ("one.dperm", "two.dperm"))
     data = answered(f"ledger verify {fitted / 'census.ledger'} {names}")
-    assert (data["anchors"], data["models"], data["notes"]) == (2, 2, [])
+    assert (data["anchors"], data["models"], len(data["notes"])) == (2, 2, 2)
+    assert all("timestamp, eta and tau" in note and "version" in note for note in data["notes"])
 
 
-@pytest.mark.parametrize(("edit", "word"), EDITS + HEADER_EDITS)
+@pytest.mark.parametrize(("fact", "value"), [("eta", 0.25), ("tau", 0.25), ("timestamp", "1999-01-01T00:00:00+00:00")])
+def test_facts_that_no_entry_binds_are_named_in_the_note(answered, fitted, tmp_path, fact, value):
+    def edit(data, arrays):
+        assert data["record"][fact] != value
+        data["record"][fact] = value
+
+    edited(fitted / "one.dperm", tmp_path / "edited.dperm", edit)
+    (note,) = answered(f"ledger verify {fitted / 'census.ledger'} --model {tmp_path / 'edited.dperm'}")["notes"]
+    assert "not compared" in note and fact in note
+
+
+@pytest.mark.parametrize(("edit", "word"), EDITS + HEADER_EDITS + LAST_BITS)
 def test_an_edited_model_is_found(found, fitted, tmp_path, edit, word):
     edited(fitted / "one.dperm", tmp_path / "edited.dperm", edit)
     assert word in found(f"ledger verify {fitted / 'census.ledger'} --model {tmp_path / 'edited.dperm'}")

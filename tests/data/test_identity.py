@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dperm import Laplace, Ledger, PureDP
-from dperm.data.columns import Categorical
+from dperm.data.columns import Categorical, Numeric
 from dperm.data.encoder import PublicEncoder
 from dperm.data.identity import KeyRule, ambiguous, person_keys, plain_label
 from dperm.errors import DataError, ParameterError
@@ -128,6 +128,16 @@ def test_keys_without_a_rule_for_equality_are_refused_with_the_rule_that_is_brok
     assert str(caught.value) == rule.value
 
 
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="numpy before 2.0")
+def test_text_of_any_length_in_numpy_is_text():
+    kind = np.dtypes.StringDType
+    assert person_keys(np.array(["a", COMPOSED, DECOMPOSED], dtype=kind())) == ["a", COMPOSED, COMPOSED]
+    for missing in (None, np.nan):
+        with pytest.raises(DataError) as caught:
+            person_keys(np.array(["a", missing], dtype=kind(na_object=missing)))
+        assert str(caught.value) == KeyRule.MISSING.value
+
+
 def test_text_that_spells_a_missing_value_is_text():
     assert person_keys(["nan", "None"]) == ["nan", "None"]
 
@@ -182,6 +192,15 @@ def test_column_names_differ_as_text():
         model.plan(n=40, dim=2)
     with pytest.raises(ParameterError, match="must have different names"):
         model.fit(pd.DataFrame(X, columns=[1, "1"]), np.array([0, 1] * 20))
+
+
+def test_column_names_in_two_normal_forms_are_refused():
+    with pytest.raises(ParameterError, match=r"different features, and two are named .* Unicode normal forms"):
+        PublicEncoder({COMPOSED: Numeric(0, 1), DECOMPOSED: Numeric(0, 1)})
+    assert PublicEncoder({DECOMPOSED: Numeric(0, 1)}).feature_names == (DECOMPOSED,)
+    model = PrivateLogisticRegression(epsilon=1.0, delta=1e-5, bounds=(-1, 1), classes=(0, 1))
+    with pytest.raises(ParameterError, match=r"must have different names; .* Unicode normal forms"):
+        model.fit(pd.DataFrame(X, columns=[COMPOSED, DECOMPOSED]), np.array([0, 1] * 20))
 
 
 def test_names_in_a_ledger_have_one_normal_form(tmp_path):

@@ -182,11 +182,11 @@ def _kill_at(location, fatal):
                 os.kill(os.getpid(), signal.SIGKILL)
             return super().execute(query, *rest)
 
-    def watching(path):
+    def watching(path, *mode):
         connect = sqlite3.connect
         sqlite3.connect = lambda *args, **options: connect(*args, factory=Watched, **options)
         try:
-            return opened(path)
+            return opened(path, *mode)
         finally:
             sqlite3.connect = connect
 

@@ -87,6 +87,21 @@ def test_a_read_only_ledger_is_verified_and_read_but_not_charged(folder, writabl
     assert len(Ledger(path).entries()) == 3
 
 
+def copied(path, to):
+    """Problems and entries of a backup."""
+    Ledger(path).backup(to)
+    return verify(to).problems, len(Ledger(to).entries()), os.stat(to).st_mode & 0o777
+
+
+@pytest.mark.parametrize("writable_folder", [False, True], ids=["directory", "file"])
+def test_a_read_only_ledger_has_a_backup_that_is_whole(folder, writable_folder):
+    path, elsewhere = ledger_in(folder, closed=True), folder / "elsewhere"
+    elsewhere.mkdir()
+    elsewhere.chmod(0o777)
+    folder.chmod(0o777 if writable_folder else 0o555)
+    assert unprivileged(lambda: copied(path, elsewhere / "copy")) == ((), 3, 0o600)
+
+
 def test_a_log_that_cannot_be_merged_is_named(folder):
     path = ledger_in(folder, closed=False)
     assert path.with_name("census.ledger-wal").stat().st_size > 0
@@ -121,13 +136,17 @@ def test_a_read_only_mount(folder, closed):
     if any(subprocess.run(words, capture_output=True).returncode for words in bind):
         subprocess.run(["umount", mount], capture_output=True)
         pytest.skip("this system does not allow mounts")
+    copy = Path(tempfile.mkdtemp()) / "copy"
     try:
         found = answer(lambda: verify(mount / path.name).problems)
+        backup = answer(lambda: copied(mount / path.name, copy))
         charged = answer(lambda: charge(mount / path.name))
     finally:
         handles.forget(mount / path.name)
         subprocess.run(["umount", "-l", mount], check=True)
         mount.rmdir()
+        shutil.rmtree(copy.parent)
+    assert backup == ((), 3, 0o600) if closed else "census.ledger-wal" in backup
     assert found == () if closed else "census.ledger-wal" in found
     assert ("LedgerError" in charged and "Nothing was charged" in charged) or not closed
 

@@ -89,6 +89,7 @@ NO_STATEMENTS = [
         "T.B.D.",
     ),
     *("N/A", "n.a.", "N / A", "<FILL IN>", "fill in later", "not stated yet", "to be determined", "unknown"),
+    *("not applicable", "N/A (TODO)", "T.O.D.O", "not known", "none yet", "nil", "None (TBD)", "N/A - unknown"),
     *("-", "?", "None", "tbd", "...", "\xa0", "\u200b", "___"),
     *(["TODO"], [""], [None], [[]], {"a": "TODO"}, {"name": "Ann", "office": ""}, False, 0),
 ]
@@ -98,11 +99,17 @@ NO_STATEMENTS = [
 def test_a_placeholder_in_a_required_field_states_nothing(text):
     for name in REQUIRED:
         found = fitted().statement_.filled({**STATED, name: text})
-        is_answer = text == "None" and name in ("tuning", "preprocessing", "nonprivate_statistics")
+        is_answer = text in ("None", "nil") and name in ("tuning", "preprocessing", "nonprivate_statistics")
         assert found.required_gaps == (() if is_answer else (name,)) and (name in found.gaps) is not is_answer
         assert Statement.from_json(found.to_json()) == found
     is_blank = isinstance(text, str) and not text.strip()
     assert ("links" in fitted().statement_.filled({**STATED, "links": text}).gaps) is is_blank
+
+
+@pytest.mark.parametrize("text", ["Not applicable to minors: adults only", "Nilsson", "N. A. Todorov", "None of them"])
+def test_an_answer_that_begins_like_a_placeholder_is_an_answer(text):
+    for name in REQUIRED:
+        assert fitted().statement_.filled({**STATED, name: text}).required_gaps == ()
 
 
 def test_one_open_part_of_an_answer_leaves_it_open():

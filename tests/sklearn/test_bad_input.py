@@ -218,7 +218,11 @@ PARAMETERS = {
     ),
     "feature_norm 0": ({"feature_norm": 0.0}, ParameterError, "feature_norm must be"),
     "feature_norm inf": ({"feature_norm": np.inf}, ParameterError, "feature_norm must be"),
-    "bounds of wrong length": ({"bounds": [(0, 1)] * 3}, ParameterError, "each of the 4 columns.*got 3 of them"),
+    "bounds of wrong length": (
+        {"bounds": [(0, 1)] * 3},
+        ParameterError,
+        "each of the 4 columns.*got an object of type list",
+    ),
     "bounds upside down": ({"bounds": (1, 0)}, ParameterError, "bounds must have low less than high"),
     "bounds of one column": ({"bounds": [(0, 1), (0, 1), (3, 3), (0, 1)]}, ParameterError, r"bounds\[2\]"),
     "bounds NaN": ({"bounds": (0, float("nan"))}, ParameterError, "bounds must be"),
@@ -361,6 +365,14 @@ def test_a_ledger_that_is_no_budget_is_refused(each, ledger):
 )
 def test_bounds_by_name_name_every_column_once(each, bounds, message):
     refused(each.make(bounds=bounds), frame(), each.labels(ROWS), error=ParameterError, message=message)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, np.ndarray.tolist, pd.DataFrame], ids=["array", "list", "frame"])
+def test_records_given_as_bounds_are_not_counted(each, kind):
+    X = np.full((137, 3), 0.5)
+    with pytest.raises(ParameterError, match=r"bounds must be one .low, high. for all columns") as raised:
+        each.make(adjacency="add_remove", n=100, bounds=kind(X)).fit(X, each.labels(137))
+    assert "137" not in str(raised.value) and "137" not in str(raised.value.got)
 
 
 def test_two_columns_of_one_name_are_refused(each):

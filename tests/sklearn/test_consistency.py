@@ -171,6 +171,24 @@ def test_every_array_follows_from_what_was_released(edited, model, name, factor)
     file.refused("do not follow from the released values")
 
 
+@pytest.mark.parametrize("model", [classifier, regressor], ids=["classifier", "regressor"])
+@pytest.mark.parametrize("name", ["coef", "scales", "combination"])
+def test_products_are_compared_exactly_and_with_a_tolerance_in_files_of_other_versions(edited, model, name):
+    file = edited(model())
+    file.arrays[name] *= 1 + 1e-12
+    file.refused("do not follow from the released values")
+    file.record["versions"]["dperm"] = "0.9.0"
+    file.write()
+    assert load_stored(file.path)
+
+
+def test_the_sum_in_an_intercept_is_compared_up_to_rounding(edited):
+    file = edited(regressor())
+    file.arrays["intercept"] *= 1 + 1e-12
+    file.write()
+    assert load_stored(file.path)
+
+
 def test_signs_that_are_turned_together_are_refused(edited):
     file = edited(classifier())
     for name in ("coef", "scales"):

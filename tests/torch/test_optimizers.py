@@ -44,6 +44,45 @@ def test_an_optimizer_that_cannot_step_is_refused_in_attach(name):
         plan_of().attach(model, optimizer, data_of())
 
 
+UNUSABLE = {
+    "lr": (lambda values: torch.optim.SGD(values, lr=1e39), torch.float32),
+    "lr of a tensor": (lambda values: torch.optim.Adam(values, lr=torch.tensor(float("inf"))), torch.float32),
+    "lr of NaN": (lambda values: torch.optim.SGD(values, lr=float("nan")), torch.float32),
+    "lr beyond any double": (lambda values: torch.optim.SGD(values, lr=10**400), torch.float32),
+    "lr in double": (lambda values: torch.optim.SGD(values, lr=float("inf")), torch.float64),
+    "momentum": (lambda values: torch.optim.SGD(values, lr=0.1, momentum=float("inf")), torch.float32),
+    "weight_decay": (lambda values: torch.optim.AdamW(values, weight_decay=1e39), torch.float32),
+    "eps": (lambda values: torch.optim.Adam(values, eps=1e39), torch.float32),
+    "alpha": (lambda values: torch.optim.RMSprop(values, alpha=1e39), torch.float32),
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_settings_beyond_the_range_of_the_parameters_are_refused_in_attach(name):
+    make, kind = UNUSABLE[name]
+    model = model_of(dtype=kind)
+    with pytest.raises(ParameterError, match=rf"optimizer must have a finite {name.split()[0]} within the range"):
+        plan_of().attach(model, make(list(model.parameters())), data_of(dtype=kind))
+
+
+def test_the_second_beta_is_checked_too():
+    model = model_of()
+    optimizer = torch.optim.Adam(model.parameters())
+    optimizer.param_groups[0]["betas"] = (0.9, float("nan"))
+    with pytest.raises(ParameterError, match="optimizer must have a finite betas"):
+        plan_of().attach(model, optimizer, data_of())
+
+
+def test_large_settings_within_the_range_and_other_settings_pass():
+    model, double = model_of(), model_of(dtype=torch.float64)
+    plan_of().attach(model, torch.optim.SGD(model.parameters(), lr=1e38), data_of())
+    plan_of().attach(double, torch.optim.SGD(double.parameters(), lr=1e39), data_of(dtype=torch.float64))
+    optimizer = torch.optim.SGD(model.parameters(), lr=torch.tensor(0.1))
+    optimizer.param_groups[0]["largest"] = float("inf")
+    plan_of().attach(model, optimizer, data_of())
+    plan_of().attach(model, torch.optim.Adafactor(model.parameters()), data_of())  # eps has a None
+
+
 def test_large_models_are_checked_by_settings_alone(monkeypatch):
     monkeypatch.setattr(optimizers, "LARGEST_TRIAL", 0)
     model = model_of()

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 import torch_ranks
-from torch_training import attached, model_of, plan_of, walk
+from torch import nn
+from torch_training import attached, data_of, model_of, plan_of, walk
 
 from dperm import ApproxDP
 from dperm.accounting.memory_budget import MemoryBudget
 from dperm.errors import DpermWarning, ParameterError
+from dperm.torch import PrivateTorchClassifier, fit
 from dperm.torch.single_process import check_single_process
 
 REASONS = {
@@ -91,6 +93,35 @@ def test_several_tasks_of_a_launcher_give_a_warning(name, monkeypatch):
         monkeypatch.delenv("WORLD_SIZE")
         monkeypatch.setenv(name, "1")
         check_single_process(model_of())
+
+
+def told_of_tasks(train):
+    """Number of warnings about tasks in a training."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        train()
+    return sum("SLURM_NTASKS is above 1" in str(one.message) for one in caught)
+
+
+def test_a_training_warns_once_of_several_tasks(monkeypatch):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    monkeypatch.setenv("SLURM_NTASKS", "4")
+    X, y = data_of()
+
+    def train():
+        model = model_of()
+        with attached(plan_of(), model) as private:
+            walk(private, model)
+
+    def whole():
+        fit(model_of(), (X, y), nn.CrossEntropyLoss(), epsilon=2.0, delta=1e-3, n=len(X), epochs=1, progress=False)
+
+    def classifier():
+        PrivateTorchClassifier(module=model_of(), epsilon=2.0, delta=1e-3, classes=(0, 1), epochs=1, batch_size=8).fit(
+            X.numpy(), y.numpy()
+        )
+
+    assert [told_of_tasks(each) for each in (train, train, whole, classifier)] == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("size", ["", "1", "1.0"])

@@ -16,6 +16,7 @@ import numpy as np
 from dperm.checks import shortened, shown
 from dperm.data.arrays import Floats
 from dperm.data.columns import AnyColumn, Categorical, Numeric, Places
+from dperm.data.identity import same_text
 from dperm.data.tables import columns
 from dperm.errors import ParameterError
 
@@ -45,7 +46,7 @@ class PublicEncoder:
     Raises
     ------
     ParameterError
-        If a declaration is invalid, or two features have the same name.
+        If a declaration is invalid, or two features have the same name, also in different Unicode normal forms.
 
     Notes
     -----
@@ -69,9 +70,10 @@ class PublicEncoder:
     def __post_init__(self) -> None:
         """Check every declaration, and that feature names differ."""
         object.__setattr__(self, "columns", _checked(self.columns))
-        twice = [name for name, times in Counter(self.feature_names).items() if times > 1]
+        twice = [name for name, times in Counter(map(same_text, self.feature_names)).items() if times > 1]
         if twice:
-            rule = f"must give different features, and two are named {shown(twice[0])}"
+            normal = "" if twice[0].isascii() else ", possibly in different Unicode normal forms"
+            rule = f"must give different features, and two are named {shown(twice[0])}{normal}"
             raise ParameterError(argument="columns", rule=rule)
 
     def __eq__(self, other: object) -> bool:

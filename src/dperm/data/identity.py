@@ -89,7 +89,7 @@ def _listed(keys: Any) -> list[Any]:
         raise DataError(KeyRule.SEQUENCE.value)
     if np.ma.is_masked(keys):
         raise DataError(KeyRule.MISSING.value)
-    if isinstance(keys, np.ndarray) and keys.dtype.kind not in "biufSUO":  # a missing date would become a number
+    if isinstance(keys, np.ndarray) and keys.dtype.kind not in "biufSUOT":  # a missing date would become a number
         raise DataError((KeyRule.MISSING if any(map(_is_missing, keys)) else KeyRule.KIND).value)
     read = next((getattr(keys, name) for name in ("tolist", "to_pylist") if hasattr(keys, name)), None)
     return list(keys) if read is None else read()

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dperm.data.blocks import INFINITE, column_description, nonfinite_columns
+from dperm.data.identity import same_text
 from dperm.data.tables import column_names, is_table, numeric_matrix, read_column
 from dperm.errors import DataError, DataTypeError, ParameterError
 
@@ -66,14 +67,15 @@ def names_of(X: Any) -> Names:
     Raises
     ------
     ParameterError
-        If two columns have the same name.
+        If two columns have the same name, also in different Unicode normal forms.
     """
     if not _is_frame(X):
         return None
     names = column_names(X)
-    if len(set(names)) < len(names):
+    if len(set(map(same_text, names))) < len(names):
         raise ParameterError(
-            "the columns of X must have different names.", remedy="Rename those that occur more than once."
+            "the columns of X must have different names; different Unicode normal forms of one name are not enough.",
+            remedy="Rename those that occur more than once.",
         )
     return names
 

@@ -7,6 +7,7 @@ keys "known" (facts of the run) and "stated" (text of the user, or "not stated")
 """
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from types import NoneType
 from typing import Any
@@ -18,12 +19,18 @@ from dperm.report import fields as names
 KNOWN, STATED = "known", "stated"
 DOMAIN = "data_domain"
 _OPEN_TASKS = (
-    *("todo", "to do", "tbd", "tba", "t b d", "fixme", "xxx", "fill in", "fill me in", "to be determined"),
+    *("todo", "to do", "tbd", "tba", "fixme", "xxx", "fill in", "fill me in", "to be determined"),
     names.NOT_STATED,
 )
 """First words of a text that is still to be written."""
-_PLACEHOLDERS = ("n a", "na", "unknown", "pending")
+_NEGATIONS = (names.NONE, "nil")
+"""Texts that are an answer in the fields of `dperm.report.fields.NONE_IS_AN_ANSWER`, and placeholders in the others."""
+_PLACEHOLDERS = (
+    *("not applicable", "not available", "not known", "not yet known", "none yet", "nothing yet"),
+    *("na", "unknown", "pending", *_NEGATIONS),
+)
 """Texts that state nothing; upper case and punctuation do not matter."""
+_LEADING_PLACEHOLDERS = re.compile(f"^(?:(?:{'|'.join(_PLACEHOLDERS)})(?: |$))+")
 
 
 def initial_fields(known: Mapping[str, object]) -> dict[str, object]:
@@ -117,10 +124,19 @@ def _is_blank(name: str, value: object) -> bool:
         return True
     if not isinstance(value, str):
         return not value
-    text = " ".join(re.findall(r"\w+", value.casefold()))  # letters and digits alone: marks and spaces state nothing
-    is_open = any(f"{text} ".startswith(f"{task} ") for task in _OPEN_TASKS)
-    refuses = text == names.NONE and name not in names.NONE_IS_AN_ANSWER
-    return not text.strip("_ ") or text in _PLACEHOLDERS or is_open or refuses
+    return _is_placeholder(value) and not (name in names.NONE_IS_AN_ANSWER and _words(value) in _NEGATIONS)
+
+
+def _is_placeholder(value: str) -> bool:
+    """Return whether a text has no letter or digit, consists of placeholders, or is an open task ("TODO: ask")."""
+    rest = _LEADING_PLACEHOLDERS.sub("", _words(value))
+    return not rest.strip("_ ") or any(f"{rest} ".startswith(f"{task} ") for task in _OPEN_TASKS)
+
+
+def _words(value: str) -> str:
+    """Return the words of a text in lower case without punctuation; single letters are joined, so N/A becomes na."""
+    text = " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", value).casefold()))
+    return re.sub(r"\b(\w) (?=\w\b)", r"\1", text)
 
 
 def _initial_value(name: str, known: Mapping[str, object]) -> object:

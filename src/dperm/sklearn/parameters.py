@@ -210,7 +210,7 @@ def _pairs(bounds: Any, dim: int, names: Sequence[str] | None) -> tuple[tuple[fl
             argument="bounds",
             rule=f"must be one (low, high) for all columns, a list with a pair for each of the {dim} columns, or a "
             "mapping of column names to pairs",
-            got=f"{len(pairs)} of them" if isinstance(pairs, tuple | list) else shown(bounds),
+            got=shown(bounds),  # never a count: if X was passed by mistake, it is the number of records
         )
     return tuple(checked_pair(f"bounds[{place}]", pair) for place, pair in enumerate(pairs))
 

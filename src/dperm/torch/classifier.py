@@ -285,7 +285,7 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
     def _made(self, features: int, classes: int) -> nn.Module:
         """Return a new module for this fit."""
         given: Any = self.module
-        check_single_process(given)
+        check_single_process(given, warn=False)  # the module made here is checked before its training
         made = (
             copy.deepcopy(given) if isinstance(given, nn.Module) else given(features, classes) if callable(given) else 0
         )

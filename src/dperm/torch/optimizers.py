@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The user's optimizer: checks before the charge, a guard against steps by hand, and the step of plain SGD."""
 
+import math
 import operator
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from inspect import Parameter, signature
+from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,6 +32,10 @@ UNKNOWN = (True,) * len(OTHERWISE)
 """Assumed values of missing settings."""
 
 
+SETTINGS = ("lr", "momentum", "dampening", "weight_decay", "eps", "betas", "alpha", "rho", "lr_decay")
+"""Numeric settings of torch's optimizers that have to be finite in the type of the parameters."""
+
+
 def checked_optimizer(optimizer: object, model: nn.Module) -> Optimizer:
     """Return ``optimizer`` if it holds exactly the trained parameters of the model and can step.
 
@@ -39,7 +45,8 @@ def checked_optimizer(optimizer: object, model: nn.Module) -> Optimizer:
     Raises
     ------
     ParameterError
-        If the optimizer holds other parameters, needs a closure or sparse gradients, or cannot step.
+        If the optimizer holds other parameters, needs a closure or sparse gradients, has a setting beyond the range of
+        its parameters, or cannot step.
     """
     if not isinstance(optimizer, Optimizer):
         raise ParameterError(
@@ -95,6 +102,41 @@ def _check_settings(optimizer: Optimizer) -> None:
             )
         if group.get("capturable") and any(value.device.type == "cpu" for value in group["params"]):
             raise ParameterError(argument="optimizer", rule="must not have capturable=True with parameters on the CPU")
+        _check_numbers(group)
+
+
+def _check_numbers(group: Mapping[str, Any]) -> None:
+    """Refuse numeric settings that are not finite, or that overflow in the type of a trained parameter.
+
+    Raises
+    ------
+    ParameterError
+        Such as for ``lr=1e39`` with parameters in float32: torch would fail in the first step, after the charge.
+    """
+    kinds = {value.dtype for value in group["params"] if value.requires_grad}
+    kind = min(kinds, key=lambda one: torch.finfo(one).max, default=torch.float64)
+    for name in SETTINGS:
+        for number in _numbers(group.get(name)):
+            if not abs(number) <= torch.finfo(kind).max:
+                raise ParameterError(
+                    argument="optimizer",
+                    rule=f"must have a finite {name} within the range of its parameters ({kind})",
+                    got=repr(number),
+                )
+
+
+def _numbers(setting: object) -> list[float]:
+    """Return the numbers in a setting: a number, a tensor, or a tuple of them; others have none."""
+    if isinstance(setting, tuple | list):
+        return [number for part in setting for number in _numbers(part)]
+    if isinstance(setting, Tensor):
+        return [float(number) for number in setting.detach().flatten().tolist()]
+    if not isinstance(setting, Real):
+        return []
+    try:
+        return [float(setting)]
+    except OverflowError:
+        return [math.inf]
 
 
 def _requires_closure(kind: type[Optimizer]) -> bool:

@@ -10,6 +10,7 @@ import math
 import os
 import sys
 import warnings
+import weakref
 from typing import Any
 
 from torch import distributed, nn
@@ -25,14 +26,23 @@ REMEDY = (
 
 TASKS = ("SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 """Environment variables of Slurm, Open MPI and MPICH with the number of tasks."""
+_warned: "weakref.WeakValueDictionary[int, nn.Module]" = weakref.WeakValueDictionary()
+"""Models with a warning about several tasks, by their id: a training checks its model several times."""
 
 
-def check_single_process(model: object) -> None:
+def check_single_process(model: object, *, warn: bool = True) -> None:
     """Check that the training runs in one process, and that the model is neither wrapped nor sharded.
 
     The size of the process group counts if there is one. Otherwise the environment variable WORLD_SIZE counts; torchrun
     sets it before a script calls ``init_process_group``. If neither is set, several tasks of Slurm or MPI cause a
-    warning.
+    warning, one for each model.
+
+    Parameters
+    ----------
+    model
+        Model to train, or a function that makes one.
+    warn
+        Whether to warn of several tasks. Pass False if a copy of the model is trained, and checked again.
 
     Raises
     ------
@@ -40,12 +50,16 @@ def check_single_process(model: object) -> None:
         For a world size above 1, a non-numeric WORLD_SIZE, ``DistributedDataParallel`` or FSDP modules in the model,
         and DTensors among parameters or buffers.
     """
-    _check_world_size()
+    is_declared = _check_world_size()
     if isinstance(model, nn.Module):
         _check_model(model)
+    if warn and not is_declared and _warned.get(id(model)) is not model:
+        if _warn_of_tasks() and isinstance(model, nn.Module):
+            _warned[id(model)] = model
 
 
-def _check_world_size() -> None:
+def _check_world_size() -> bool:
+    """Check the declared number of processes; return whether a process group or WORLD_SIZE declares one."""
     if distributed.is_available() and distributed.is_initialized():
         size = distributed.get_world_size()
         if size > 1:
@@ -54,20 +68,22 @@ def _check_world_size() -> None:
                 f"on one charge.",
                 remedy=REMEDY,
             )
-        return
+        return True
     declared = os.environ.get("WORLD_SIZE", "").strip()
-    if not declared:
-        _warn_of_tasks()
-    elif not _number(declared) <= 1:
+    if declared and not _number(declared) <= 1:
         raise ParameterError(
             f"the environment variable WORLD_SIZE must be 1 or unset, got {shown(declared)}: this process is one of "
             f"several, as under torchrun, and each of them would train a model of its own on one charge.",
             remedy=f"{REMEDY} If the processes are unrelated, each with a charge of its own, unset WORLD_SIZE.",
         )
+    return bool(declared)
 
 
-def _warn_of_tasks() -> None:
-    """Warn if a launcher started several tasks; this is not refused, because one of them may train alone."""
+def _warn_of_tasks() -> bool:
+    """Warn if a launcher started several tasks, and return whether it did.
+
+    Several tasks are not refused, because one of them may train alone.
+    """
     for name in TASKS:
         if _number(os.environ.get(name, "")) > 1:
             warnings.warn(
@@ -75,9 +91,10 @@ def _warn_of_tasks() -> None:
                 f"of them trains on one charge, the models together spend more than the guarantee says. Train in one "
                 f"of the processes only, and set WORLD_SIZE=1 there to turn this warning off.",
                 DpermWarning,
-                stacklevel=4,  # the caller of check_single_process
+                stacklevel=3,  # the caller of check_single_process
             )
-            return
+            return True
+    return False
 
 
 def _number(text: str) -> float:

@@ -25,6 +25,10 @@ _HEADER_UNBOUND = (
 _NO_COEFFICIENTS = (
     "the file holds no coefficients. Compared: {}. Other sentences and numbers in the file are not compared."
 )
+_UNBOUND_FACTS = (
+    "not compared, because the ledger entry does not bind them: timestamp, eta and tau of the record, and the version "
+    "of dperm that wrote the file."
+)
 _MEANING = "meaning"
 _REBUILT = ("profile", _MEANING, "sampling")
 """Fields of a statement that follow from the guarantee and the event alone."""
@@ -110,8 +114,9 @@ class Artefact:
             yield f"{self.source}: {self._describe_comparison(reserved)}"
         elif not self.released:
             yield f"{self.source}: {_NO_RELEASED}"
-        elif _booked_header(reserved) is None:
-            yield f"{self.source}: {_HEADER_UNBOUND}"
+        else:
+            is_bound = _booked_header(reserved) is not None
+            yield f"{self.source}: {_UNBOUND_FACTS if is_bound else _HEADER_UNBOUND}"
 
     def _reservation(self, books: Books) -> Entry | None:
         anchor = self.anchor()

@@ -21,7 +21,7 @@ HELP = """Check every hash, sum and limit of a ledger. The exit code is 5 if a c
 
 A rollback to an older copy can only be detected with an anchor, or with a charged model, which contains a receipt. A
 model must also agree with its ledger entry: released coefficients, guarantee, event, noise, and the parameters and
-public facts in its header.
+public facts in its header. A note lists the parts without a comparison.
 
 \b
 Examples:

@@ -29,6 +29,8 @@ from dperm.ledger.disks import require_local
 
 OLDEST = (3, 38, 0)
 """Oldest supported SQLite, with STRICT tables and the JSON operator ->>."""
+IMMUTABLE = "mode=ro&immutable=1"
+"""Mode of a connection to a file on a read-only medium."""
 PATIENCE = 60.0
 """Seconds to wait for a process that holds the database without the lock file."""
 
@@ -56,6 +58,11 @@ class Handle:
     def inode(self) -> int:
         """Inode number of the file."""
         return 0 if self._file is None else self._file[1]
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the last use opened the file as immutable, on a read-only medium."""
+        return self._frozen is not None
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -201,7 +208,7 @@ def _connect_frozen(path: Path, log: str) -> sqlite3.Connection:
             remedy="Copy the file, the log and the .lock file to a private directory on a writable disk, and use that "
             "copy.",
         )
-    found = open_connection(path, "mode=ro&immutable=1")
+    found = open_connection(path, IMMUTABLE)
     try:
         _require_tables(found, path)
     except BaseException:

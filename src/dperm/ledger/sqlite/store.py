@@ -79,8 +79,12 @@ class SQLiteStore:
         """Write a copy of the file, with mode 0600; the copy is a ledger."""
         with self.read() as books:
             require_whole(books, after="Verify the ledger against the anchor of the last artefact.")
-        with self._translated(), handles.exclusive_use(self.path):
-            _copy(self.path, path)
+        with self._in_use() as handle:
+            if not handle.is_frozen:
+                _copy(self.path, path)
+                return
+            _copy(self.path, path, handles.IMMUTABLE)
+            handle.require_same_files()
 
     @contextmanager
     def read(self) -> Iterator[SQLiteBooks]:
@@ -184,12 +188,12 @@ def _transaction(handle: handles.Handle, kind: str) -> Iterator[sqlite3.Connecti
         raise
 
 
-def _copy(path: Path, to: Path) -> None:
+def _copy(path: Path, to: Path, mode: str = "mode=rw") -> None:
     """Write a private copy of a ledger during exclusive access; a connection with an open transaction cannot do it."""
     with (
         private_file(to) as partial,
         closing(sqlite3.connect(partial, timeout=0)) as copy,
-        closing(handles.open_connection(path)) as source,
+        closing(handles.open_connection(path, mode)) as source,
     ):
         source.backup(copy)
 
