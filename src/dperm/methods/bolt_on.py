@@ -379,12 +379,12 @@ class BoltOnPlan(Plan):
     @property
     def noise(self) -> str:
         """Distribution of the noise on the coefficients."""
-        return f"on the coefficients: {self.mechanism.law.words}"
+        return self.mechanism.law.words_at("on the coefficients")
 
     @property
     def noise_family(self) -> str:
         """Description of the noise without its grid."""
-        return f"on the coefficients: {self.mechanism.law.family}"
+        return f"{self.mechanism.law.family} on the coefficients"
 
     @property
     def numbers(self) -> dict[str, object]:

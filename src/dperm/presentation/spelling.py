@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""References to arguments inside messages, spelled by the front end that shows the message.
+"""References to arguments inside messages, formatted by the front end that shows the message.
 
-A message refers to an argument by `arg`. Python spells these references ``n`` and ``n=100``; the command line spells
-them ``--n`` and ``--n 100``. A reference stands between control characters. Text of the user, such as a column name, is
+A message refers to an argument by `arg`. Python shows these references as ``n`` and ``n=100``; the command line as
+``--n`` and ``--n 100``. A reference stands between control characters. Text of the user, such as a column name, is
 quoted in messages by ``repr``, which escapes control characters: it cannot contain a reference.
 """
 
@@ -48,7 +48,7 @@ def quoted_arg(name: str, value: object) -> str:
 
 
 def python_spelling(name: str, value: str | None) -> str:
-    """Spell a reference as a Python argument: ``n`` or ``n=100``.
+    """Format a reference as a Python argument: ``n`` or ``n=100``.
 
     Parameters
     ----------
@@ -66,14 +66,14 @@ def python_spelling(name: str, value: str | None) -> str:
 
 
 def spell(template: str, spelling: Spelling = python_spelling) -> str:
-    """Return the template with every reference to an argument spelled out.
+    """Return the template with every reference to an argument formatted.
 
     Parameters
     ----------
     template
         Text with references written by `arg`.
     spelling
-        Function that spells one reference, from its name and its value or None.
+        Function that formats a reference to an argument, given its name and its value (None if there is no value).
 
     Returns
     -------

@@ -39,7 +39,8 @@ class Record:
     theorems
         Tags of the theorems behind the guarantee, such as ("T6", "T22").
     noise
-        Description of the noise distribution and its random bits, such as "Gaussian rounded to the grid 2^-40" (T10).
+        Description of the noise distribution and its random bits, such as "Gaussian noise, rounded to multiples of
+        2^-40" (T10).
     grade
         "exact", or "fast" for floating-point noise with the guarantee of the ideal mechanism; "" if dperm added no
         noise.
@@ -55,7 +56,7 @@ class Record:
     timestamp
         Time of the release in ISO 8601 format, if it may be public.
     ledger
-        Receipt of the charged budget, with the position of the entry and the amount; empty without a budget.
+        Receipt for the charge, with the position of the entry and the amount; empty without a budget.
 
     Examples
     --------
@@ -104,7 +105,7 @@ class Record:
 
     @property
     def unit(self) -> str:
-        """Unit of privacy that the adjacency adds, removes or replaces: "record", or "group" if so declared."""
+        """Unit of privacy in which neighbouring data sets differ: "record", or "group" if so declared."""
         return "group" if self.public.get("unit") == "group" else "record"
 
     @property

@@ -31,7 +31,7 @@ class NoisyUpdate:
     """Clipped sums of the current sample, their noise, and the step of the optimizer.
 
     *Guarantees.* Each call of `finish` draws noise once, and noise is drawn at most as often as the plan has steps. The
-    noisy sum is divided by the expected size of a sample, a public number, whatever the sample holds.
+    noisy sum is divided by the expected size of a sample, a public number, whatever the actual sample size.
 
     Attributes
     ----------

@@ -50,12 +50,12 @@ class Count(NoisyStatistic[int]):
 
     @property
     def fixed_point(self) -> FixedPoint:
-        """Fixed point of integers, without rounding."""
+        """Fixed-point format with step 1: integers are not rounded."""
         return INTEGERS
 
     @cached_property
     def mechanism(self) -> AdditiveMechanism:
-        """Noise for sensitivity 1 in both norms."""
+        """Mechanism that adds noise for sensitivity 1 in the L1 and L2 norms."""
         sensitivity = sensitivities.count(self.adjacency)
         return mechanism_for(self.goal, l1=sensitivity, l2=sensitivity)
 

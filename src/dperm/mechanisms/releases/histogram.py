@@ -91,7 +91,7 @@ class Histogram(NoisyStatistic[Integers]):
 
     @property
     def fixed_point(self) -> FixedPoint:
-        """Fixed point of integers, without rounding."""
+        """Fixed-point format with step 1: integers are not rounded."""
         return INTEGERS
 
     @cached_property
