@@ -249,7 +249,7 @@ def _finite(facts: dict[str, object]) -> dict[str, object]:
 def describe_guarantee(goal: Goal) -> str:
     """Return a guarantee as text, such as "epsilon 1, delta 1e-6 under replace_one"."""
     delta = f", delta {format_number(goal.delta)}" if isinstance(goal, ApproxDP) and goal.delta > 0 else " (pure)"
-    return f"epsilon {goal.epsilon:g}{delta} under {goal.adjacency.value}"
+    return f"epsilon {format_number(goal.epsilon)}{delta} under {goal.adjacency.value}"
 
 
 def describe_columns(shape: Shape) -> str:
