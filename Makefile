@@ -11,6 +11,9 @@ BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check --no-input install --quiet
 PIP_INSTALL := $(BIN)/python $(PIP) --constraint constraints.txt
 
+# One thread for each worker, and compiled modules for the processes that tests start.
+TEST_ENV := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+
 .DEFAULT_GOAL := test
 .PHONY: demo examples test test-slow test-oldest test-newest bench docs accessibility gallery notebooks man dist lint format metrics clean
 
@@ -31,16 +34,16 @@ examples: $(VENV)/.torch
 	$(BIN)/python examples/train_a_torch_model.py
 
 test: lint
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS)
+	$(TEST_ENV) $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 # Long checks, and all property tests on new random examples.
 test-slow: $(VENV)/.dev
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) -m "slow or hypothesis" \
+	$(TEST_ENV) $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal -m "slow or hypothesis" \
 		--hypothesis-profile=search -rP
 
 # The front end on the oldest scikit-learn that is supported, with numpy and scipy of its time.
 test-oldest: $(OLDEST)/.dev
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest --numprocesses $(WORKERS) tests/sklearn tests/report tests/data tests/erm tests/methods
+	$(TEST_ENV) $(OLDEST)/bin/python -m pytest --numprocesses $(WORKERS) tests/sklearn tests/report tests/data tests/erm tests/methods
 
 # The front end, accounting, noise and ledger on the newest Python.
 test-newest: $(NEWEST)/.dev
@@ -92,8 +95,8 @@ dist: $(VENV)/.dev
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/mypy --num-workers 2
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

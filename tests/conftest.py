@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 from false_alarms import reproducible, system_bits
 from hypothesis import settings
+from mutant_log import Recorder, logged_mutant
 
 if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -48,14 +49,15 @@ def built(name: str, source: str) -> ModuleType:
 
 
 @pytest.fixture
-def assert_killed() -> Callable[[Callable[[ModuleType], None], str, str, str], None]:
+def assert_killed(record_property: Recorder) -> Callable[[Callable[[ModuleType], None], str, str, str], None]:
     """A check passes on a module as it is, and fails once ``old`` has become ``new`` in its source."""
 
     def assert_killed(check: Callable[[ModuleType], None], module: str, old: str, new: str) -> None:
         source = Path(importlib.import_module(module).__file__).read_text(encoding="utf-8")
         assert source.count(old) == 1, "the mutant no longer fits the source"
-        check(built(module, source))
-        with pytest.raises(AssertionError):
-            check(built(module, source.replace(old, new)))
+        with logged_mutant(record_property, module, old, new):
+            check(built(module, source))
+            with pytest.raises(AssertionError):
+                check(built(module, source.replace(old, new)))
 
     return assert_killed

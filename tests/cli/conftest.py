@@ -100,11 +100,32 @@ def write_csv(path, rows, header=HEADER):
 def desk(tmp_path, monkeypatch):
     """An empty directory to work in, with data.csv, schema.toml, pay.toml and fields.toml."""
     monkeypatch.chdir(tmp_path)
-    write_csv(tmp_path / "data.csv", people(1500))
-    (tmp_path / "schema.toml").write_text(SCHEMA, encoding="utf-8")
-    (tmp_path / "pay.toml").write_text(PAY, encoding="utf-8")
-    (tmp_path / "fields.toml").write_text(FIELDS, encoding="utf-8")
+    stock(tmp_path)
     return tmp_path
+
+
+def stock(folder):
+    write_csv(folder / "data.csv", people(1500))
+    (folder / "schema.toml").write_text(SCHEMA, encoding="utf-8")
+    (folder / "pay.toml").write_text(PAY, encoding="utf-8")
+    (folder / "fields.toml").write_text(FIELDS, encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def audited_files(tmp_path_factory):
+    """The files of a pure model and of its audit with 2000 runs, made once."""
+    from dperm.cli.app import app
+
+    folder = tmp_path_factory.mktemp("audited")
+    stock(folder)
+    fit = "fit data.csv --epsilon 1 --schema schema.toml --delta 0"
+    audit = "audit model model.dperm --runs 2000 --seed 1 --out audit.json"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for line in (fit, audit):
+            result = CliRunner().invoke(app, shlex.split(line))
+            assert result.exit_code == 0, result.output
+    return folder / "model.dperm", folder / "audit.json"
 
 
 @pytest.fixture

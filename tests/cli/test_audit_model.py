@@ -3,6 +3,7 @@
 """``dperm audit model`` and ``method``: the plan of a stored model, attacked; the outcome goes into its statement."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,14 @@ QUICK = "--runs 2000 --seed 1"
 @pytest.fixture
 def fitted(desk, ends):
     ends(0, f"{FIT} --delta 0")
+    return desk
+
+
+@pytest.fixture
+def audited(desk, audited_files):
+    """The desk with copies of the model and its audit."""
+    for file in audited_files:
+        shutil.copy(file, desk)
     return desk
 
 
@@ -71,21 +80,18 @@ def test_several_audits_of_one_model_are_listed(fitted, ends):
     ("line", "differs"),
     [(f"{FIT} --delta 1e-6", "guarantee"), (f"{FIT} --delta 0 --C 0.1", "regularization")],
 )
-def test_the_audit_of_another_model_is_refused(fitted, ends, line, differs):
-    ends(0, f"audit model model.dperm {QUICK} --out audit.json")
+def test_the_audit_of_another_model_is_refused(audited, ends, line, differs):
     ends(0, f"{line} --out other.dperm")
     said = ends(2, "report other.dperm -o s.html --audit audit.json").stderr
     assert "another model" in said and differs in said and not Path("s.html").exists()
 
 
-def test_the_same_plan_on_other_data_has_the_same_audit(fitted, ends):
-    ends(0, f"audit model model.dperm {QUICK} --out audit.json")
+def test_the_same_plan_on_other_data_has_the_same_audit(audited, ends):
     ends(0, f"{FIT} --delta 0 --out again.dperm")
     ends(0, "report again.dperm -o s.json --audit audit.json")
 
 
-def test_what_is_no_audit_is_refused(fitted, ends):
-    ends(0, f"audit model model.dperm {QUICK} --out audit.json")
+def test_what_is_no_audit_is_refused(audited, ends):
     good = json.loads(Path("audit.json").read_text())
     bad = ("nothing", "[]", json.dumps({**good, "audits": []}), json.dumps({**good, "more": 1}))
     for text in bad:
@@ -118,8 +124,7 @@ def refuted():
     changed("refuted.json", bounds=box["bounds"], violation=True, result=str(finding), explanation=finding.explanation)
 
 
-def test_a_refutation_turns_the_statement_and_ends_with_five(fitted, ends, dperm):
-    ends(0, f"audit model model.dperm {QUICK} --out audit.json")
+def test_a_refutation_turns_the_statement_and_ends_with_five(audited, ends, dperm):
     refuted()
     for name in ("s.html", "s.md", "s.json"):
         result = dperm(f"report model.dperm -o {name} --audit refuted.json")
@@ -151,8 +156,7 @@ FORGED = {
 
 
 @pytest.mark.parametrize("kind", FORGED)
-def test_an_audit_that_contradicts_itself_is_refused(fitted, ends, kind):
-    ends(0, f"audit model model.dperm {QUICK} --out audit.json")
+def test_an_audit_that_contradicts_itself_is_refused(audited, ends, kind):
     changed("bad.json", **FORGED[kind])
     said = ends(2, "report model.dperm -o s.html --audit bad.json").stderr
     assert "contradicts itself" in said and not Path("s.html").exists()

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from warm_python import libraries
 
 from dperm.accounting.budget import State
 from dperm.cli.interrupts import Interrupts
@@ -43,8 +44,9 @@ setattr(owner, name, interrupted)
 
 
 def run(place, *, after=False, number="SIGINT", times=1, arguments=FIT):
+    """The function is replaced before another module of the package has it."""
     code = AT.format(place=place, after=after, number=number, times=times) + ENTRY
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    return libraries().run(code, arguments, cwd=Path.cwd(), environment=os.environ)
 
 
 def states():

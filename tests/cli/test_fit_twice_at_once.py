@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two equal ``dperm fit`` commands at once: one charge, one model, and the second command reports it."""
 
+import os
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from warm_python import package
 
 from dperm.cli import charging, outcome
 from dperm.ledger import Ledger
@@ -44,8 +44,9 @@ def before_the_charge(monkeypatch, happens):
 
 def first(location, *more):
     """The other command, in a process of its own."""
-    command = [sys.executable, "-m", "dperm", *shlex.split(FIT), location, *more]
-    assert subprocess.run(command, capture_output=True).returncode == 0
+    code = "from dperm.cli import main; main()"
+    done = package().run(code, [*shlex.split(FIT), location, *more], cwd=Path.cwd(), environment=os.environ)
+    assert done.returncode == 0
 
 
 def test_the_second_reports_the_model_of_the_first(location, ends, monkeypatch):

@@ -14,8 +14,10 @@ import sys
 import termios
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
+from warm_python import package
 
 from dperm.cli.ledger import HELP, approve, open, show, verify
 from dperm.ledger import Ledger
@@ -36,10 +38,8 @@ def examples(text):
     return re.findall(r"^  dperm (.*)$", text.replace("\\\n", " "), re.MULTILINE)
 
 
-def process(line, code=ENTRY, **environment):
-    words = [sys.executable, "-c", code, *shlex.split(line)]
-    environment = {**os.environ, **environment}
-    return subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+def process(line, code=ENTRY):
+    return package().run(code, shlex.split(line), cwd=Path.cwd(), environment=os.environ)
 
 
 def test_every_example_in_the_help_runs_one_after_the_other(dperm, tmp_path):
@@ -95,7 +95,8 @@ def test_help_imports_neither_numpy_nor_the_ledger(line):
         "atexit.register(lambda: print(sorted(heavy & set(sys.modules)), file=sys.stderr))\n"
         f"{ENTRY}"
     )
-    done = process(line, code)
+    words = [sys.executable, "-c", code, *shlex.split(line)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.strip()) == (0, "[]")
 
 

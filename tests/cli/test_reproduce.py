@@ -3,12 +3,14 @@
 """``dperm reproduce`` as a user types it: lists, tables, files, exit codes, light help."""
 
 import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from warm_python import package
 
 from dperm.cli import reproduce
 from dperm.report.pictures import Curve, Picture
@@ -202,8 +204,8 @@ def test_help_imports_nothing_heavy():
 
 
 def test_a_process_ends_with_the_code_that_is_promised(tmp_path):
-    command = [sys.executable, "-c", ENTRY, "reproduce", "printed-algorithm-2", "--quick", "--folder", str(tmp_path)]
-    codes = [subprocess.run(command, capture_output=True, check=False).returncode for _ in range(2)]
+    words = ["reproduce", "printed-algorithm-2", "--quick", "--folder", str(tmp_path)]
+    codes = [package().run(ENTRY, words, cwd=tmp_path, environment=os.environ).returncode for _ in range(2)]
     assert codes == [0, 2]
     assert len(list(tmp_path.iterdir())) == 3
 

@@ -14,8 +14,6 @@ import doctest
 import os
 import shlex
 import shutil
-import subprocess
-import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +21,7 @@ from pathlib import Path
 import pytest
 from doc_outputs import Checker, agree
 from doc_pages import PAGES, ROOT, Block, blocks
+from warm_python import package
 
 CLI = "from dperm.cli import main; main()"
 
@@ -83,8 +82,7 @@ def write_toml(block: Block, page: Path, names: Namespace) -> None:
 def output_of(command: str, code: int = 0) -> str:
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
     command, *cuts = command.split(" | ")
-    arguments = [sys.executable, "-c", CLI, *shlex.split(command)[1:]]
-    done = subprocess.run(arguments, capture_output=True, text=True, env=environment, check=False)
+    done = package().run(CLI, shlex.split(command)[1:], cwd=Path.cwd(), environment=environment)
     if done.returncode != code:
         raise ExampleError(f"{command} ended with {done.returncode}, not {code}:\n{done.stderr}")
     text = done.stdout if code == 0 else done.stdout + done.stderr

@@ -151,7 +151,9 @@ def test_many_coefficients_by_conjugate_gradients(problem, strength):
     assert size_at(data, spec, theta) <= 1e-6
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize(
+    "loss", [LOSSES[0], *(pytest.param(loss, marks=pytest.mark.slow) for loss in LOSSES[1:])], ids=repr
+)
 @pytest.mark.usefixtures("quick_only")
 def test_many_sparse_coefficients(problem, loss):
     rng = np.random.default_rng(0)

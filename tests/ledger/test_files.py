@@ -6,13 +6,12 @@ import os
 import shutil
 import sqlite3
 import stat
-import subprocess
-import sys
 import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from warm_python import package
 
 from dperm import Laplace, PureDP
 from dperm.errors import BudgetError, LedgerError
@@ -30,7 +29,7 @@ def lock_of(path):
 def elsewhere(path, code="print(ledger.spent['epsilon'])"):
     """What a process of its own says about the ledger."""
     start = "import sys; from dperm import *; from dperm.ledger import Ledger; ledger = Ledger(sys.argv[1]);"
-    done = subprocess.run([sys.executable, "-c", f"{start}{code}", str(path)], capture_output=True, text=True)
+    done = package().run(f"{start}{code}", [str(path)], cwd=path.parent, environment=os.environ)
     return done.stdout.strip() or done.stderr.strip().rpartition("\n")[2]
 
 

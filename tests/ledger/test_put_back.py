@@ -5,11 +5,10 @@
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 
 import pytest
+from warm_python import package
 
 from dperm import Pure, PureDP
 from dperm.errors import LedgerError
@@ -25,8 +24,7 @@ def process(path, code, *, killed=False):
     start = "import os, sys; from dperm import Pure, PureDP; from dperm.ledger import Ledger; path = sys.argv[1]\n"
     end = "\nsys.stdout.flush(); os.kill(os.getpid(), 9)" if killed else ""
     event = f"EIGHTH = Pure(0.125, {ADD!r})\n"
-    command = [sys.executable, "-c", f"{start}{event}{code}{end}", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = package().run(f"{start}{event}{code}{end}", [str(path)], cwd=path.parent, environment=os.environ)
     return done.stdout.strip() or done.stderr.strip().rpartition("\n")[2]
 
 

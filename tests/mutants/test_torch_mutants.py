@@ -17,6 +17,7 @@ from types import ModuleType
 import pytest
 import torch
 import torch_checks as checks
+from mutant_log import logged_mutant
 from torch_kernels import WAYS, take
 
 pytestmark = pytest.mark.filterwarnings("ignore:the resumed training has")
@@ -439,12 +440,16 @@ MUTANTS = [
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_the_mutant_is_killed(mutant, monkeypatch):
+def test_the_mutant_is_killed(mutant, monkeypatch, record_property):
     take("torch", monkeypatch)  # that kernels compute the same is tested elsewhere
     name = full_name(mutant.module)
     source = Path(importlib.import_module(name).__file__).read_text(encoding="utf-8")
     assert source.count(mutant.old) == 1, "the mutant no longer fits the source"
-    with in_place(name, source.replace(mutant.old, mutant.new)), pytest.raises((Exception, pytest.fail.Exception)):
+    with (
+        logged_mutant(record_property, name, mutant.old, mutant.new),
+        in_place(name, source.replace(mutant.old, mutant.new)),
+        pytest.raises((Exception, pytest.fail.Exception)),
+    ):
         mutant.check()
 
 

@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 import pytest
+from quick_lessons import quick_run
 
 from dperm.noise.simulation import generator
-from dperm.reproduce.lesson import Effort
 from dperm.reproduce.lessons.batch_size import LESSON, MULTIPLIER, OTHERS, RATE, ClippedStep, claimed, sizes
 
 
 @pytest.fixture(scope="module")
 def outcome():
-    return LESSON.run(Effort(quick=True))
+    return quick_run(LESSON.name).outcome
 
 
 def test_everything_that_was_to_be_shown_is_shown(outcome):

@@ -17,9 +17,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from quick_lessons import quick_run
 
 from dperm.privacy.adjacency import Direction
-from dperm.reproduce import LESSONS, Effort
+from dperm.reproduce import LESSONS
 from dperm.reproduce.error_curves import ALGORITHMS
 from dperm.reproduce.lessons import (
     composition,
@@ -775,15 +776,9 @@ def module_of(name: str):
     return importlib.import_module(f"dperm.reproduce.lessons.{name}")
 
 
-@cache
 def findings(name: str) -> tuple:
     """The arguments that a quick run of the lesson gives to its checks."""
-    module, taken = module_of(name), []
-    checks = module._checks
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_checks", lambda *arguments: (taken.append(arguments), checks(*arguments))[1])
-        module.LESSON.run(Effort(quick=True))
-    return taken[-1]
+    return quick_run(name).findings
 
 
 @cache

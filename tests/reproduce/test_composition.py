@@ -4,6 +4,7 @@
 
 import mpmath as mp
 import pytest
+from quick_lessons import quick_run
 
 from dperm.accounting import Gaussian, account, calibrate
 from dperm.accounting.theorems import advanced_composition, optimal_composition_delta, optimal_composition_epsilon
@@ -13,7 +14,7 @@ from dperm.reproduce.lessons.composition import LESSON, ComposedMechanisms, misp
 
 @pytest.fixture(scope="module")
 def outcome():
-    return LESSON.run(Effort(quick=True))
+    return quick_run(LESSON.name).outcome
 
 
 def test_everything_that_was_to_be_shown_is_shown(outcome):

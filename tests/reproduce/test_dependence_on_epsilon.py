@@ -3,6 +3,7 @@
 """The error falls with epsilon, in the order of the algorithms (T30, T36, T36a, T36b, E3)."""
 
 import pytest
+from quick_lessons import quick_run
 
 from dperm.reproduce import Effort, by_name, run
 from dperm.reproduce.perturbed_logistic import JMLR, NOISES, OURS, OUTPUT, PRINTED, STANDARD, Noise
@@ -10,7 +11,7 @@ from dperm.reproduce.perturbed_logistic import JMLR, NOISES, OURS, OUTPUT, PRINT
 
 @pytest.fixture(scope="module")
 def outcome():
-    return run("dependence_on_epsilon", Effort(quick=True))
+    return quick_run("dependence_on_epsilon").outcome
 
 
 def columns(outcome, name):

@@ -5,6 +5,7 @@
 import math
 
 import pytest
+from quick_lessons import quick_run
 
 from dperm.reproduce.lesson import Effort
 from dperm.reproduce.lessons.dpsgd_accounting import LESSON, SampledGaussianSteps
@@ -12,7 +13,7 @@ from dperm.reproduce.lessons.dpsgd_accounting import LESSON, SampledGaussianStep
 
 @pytest.fixture(scope="module")
 def outcome():
-    return LESSON.run(Effort(quick=True))
+    return quick_run(LESSON.name).outcome
 
 
 def test_everything_that_was_to_be_shown_is_shown(outcome):

@@ -4,6 +4,7 @@
 
 import numpy as np
 import pytest
+from quick_lessons import quick_run
 
 from dperm.reproduce import Effort
 from dperm.reproduce.categories import ladder
@@ -16,7 +17,7 @@ BOUNDED = ("objective", "output", "output, with a kink")
 
 @pytest.fixture(scope="module")
 def outcome():
-    return lesson.LESSON.run(Effort(quick=True))
+    return quick_run(lesson.LESSON.name).outcome
 
 
 def columns(outcome):

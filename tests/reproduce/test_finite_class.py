@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from quick_lessons import quick_run
 
 from dperm.reproduce import Effort
 from dperm.reproduce.lessons import finite_class as lesson
@@ -14,7 +15,7 @@ from dperm.theory import finite_class_empirical_gap, finite_class_excess_risk
 
 @pytest.fixture(scope="module")
 def outcome():
-    return lesson.LESSON.run(Effort(quick=True))
+    return quick_run(lesson.LESSON.name).outcome
 
 
 def columns(outcome, case):

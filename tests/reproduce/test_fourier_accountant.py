@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from quick_lessons import quick_run
 
 from dperm.accounting.laws.gaussian import GaussianLoss
 from dperm.accounting.theorems import analytic_gaussian_delta, gaussian_loss_tail, gaussian_tail_epsilon
@@ -15,7 +16,7 @@ from dperm.reproduce.lessons.fourier_accountant import GAUSSIAN, LESSON, SAMPLED
 
 @pytest.fixture(scope="module")
 def outcome():
-    return LESSON.run(Effort(quick=True))
+    return quick_run(LESSON.name).outcome
 
 
 def found(outcome, name):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from quick_lessons import quick_run
 from scipy.integrate import quad
 
 from dperm.reproduce.lesson import Effort
@@ -14,7 +15,7 @@ from dperm.reproduce.lessons.laplace_mean import LESSON, delta_if_n_sets_the_sca
 
 @pytest.fixture(scope="module")
 def outcome():
-    return LESSON.run(Effort(quick=True))
+    return quick_run(LESSON.name).outcome
 
 
 def settings(outcome):

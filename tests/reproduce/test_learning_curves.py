@@ -3,6 +3,7 @@
 """Learning curves: errors fall, who needs fewer records, and what the determinant costs (T36, T36a, T36b, T58, E3)."""
 
 import pytest
+from quick_lessons import quick_run
 
 from dperm.reproduce import Effort, run
 from dperm.reproduce.lessons.learning_curves import LESSON
@@ -11,7 +12,7 @@ from dperm.reproduce.perturbed_logistic import JMLR, NOISES, OURS, OUTPUT, PRINT
 
 @pytest.fixture(scope="module")
 def outcome():
-    return run("learning_curves", Effort(quick=True))
+    return quick_run("learning_curves").outcome
 
 
 def columns(outcome, name):

@@ -4,6 +4,7 @@
 
 import numpy as np
 import pytest
+from quick_lessons import quick_run
 
 from dperm.reproduce.lesson import Effort
 from dperm.reproduce.lessons.median import CASES, LESSON, minimizers
@@ -13,7 +14,7 @@ SMOOTH = CASES[-1]
 
 @pytest.fixture(scope="module")
 def outcome():
-    return LESSON.run(Effort(quick=True))
+    return quick_run(LESSON.name).outcome
 
 
 def test_everything_that_was_to_be_shown_is_shown(outcome):

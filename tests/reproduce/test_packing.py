@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from quick_lessons import quick_run
 
 from dperm.reproduce import Effort
 from dperm.reproduce.lessons import packing as lesson
@@ -14,7 +15,7 @@ from dperm.theory import packing_sample_size
 
 @pytest.fixture(scope="module")
 def outcome():
-    return lesson.LESSON.run(Effort(quick=True))
+    return quick_run(lesson.LESSON.name).outcome
 
 
 def test_the_golden_number():  # packing

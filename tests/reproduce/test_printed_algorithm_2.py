@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from quick_lessons import quick_run
 
 from dperm.audit.exact import jmlr_2011, nips08
 from dperm.reproduce import Effort, run
@@ -24,7 +25,7 @@ GOLDEN = {
 
 @pytest.fixture(scope="module")
 def outcome():
-    return run("printed_algorithm_2", Effort(quick=True))
+    return quick_run("printed_algorithm_2").outcome
 
 
 def by_setting(outcome):

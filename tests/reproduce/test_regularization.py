@@ -4,6 +4,7 @@
 
 import numpy as np
 import pytest
+from quick_lessons import quick_run
 
 from dperm.privacy.gaussian_profile import mu_for
 from dperm.reproduce import Effort
@@ -12,7 +13,7 @@ from dperm.reproduce.lessons import regularization as lesson
 
 @pytest.fixture(scope="module")
 def outcome():
-    return lesson.LESSON.run(Effort(quick=True))
+    return quick_run(lesson.LESSON.name).outcome
 
 
 def columns(outcome):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from quick_lessons import quick_run
 
 from dperm.reproduce import Effort
 from dperm.reproduce.lessons import sample_size as lesson
@@ -22,7 +23,7 @@ GOLDEN = {
 
 @pytest.fixture(scope="module")
 def outcome():
-    return lesson.LESSON.run(Effort(quick=True))
+    return quick_run(lesson.LESSON.name).outcome
 
 
 def columns(outcome):

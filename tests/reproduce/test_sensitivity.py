@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from quick_lessons import quick_run
 from scipy.optimize import brentq
 
 from dperm.reproduce import Effort
@@ -14,7 +15,7 @@ from dperm.reproduce.lessons import sensitivity as lesson
 
 @pytest.fixture(scope="module")
 def outcome():
-    return lesson.LESSON.run(Effort(quick=True))
+    return quick_run(lesson.LESSON.name).outcome
 
 
 def columns(outcome):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from quick_lessons import quick_run
 
 from dperm.reproduce.lesson import Effort
 from dperm.reproduce.lessons import shuffling
@@ -14,7 +15,7 @@ from dperm.reproduce.lessons.shuffling import LESSON, ShuffledEpoch, poisson_del
 
 @pytest.fixture(scope="module")
 def outcome():
-    return LESSON.run(Effort(quick=True))
+    return quick_run(LESSON.name).outcome
 
 
 def test_everything_that_was_to_be_shown_is_shown(outcome):

@@ -3,6 +3,7 @@
 """The table of NIPS 2008: who is better, and errors of the size that is printed (T30, T36, T36a, T36b, E3)."""
 
 import pytest
+from quick_lessons import quick_run
 
 from dperm.reproduce import Effort, run
 from dperm.reproduce.lessons import table_of_errors as lesson
@@ -14,7 +15,7 @@ MEANS = (1, 4)
 
 @pytest.fixture(scope="module")
 def outcome():
-    return run("table_of_errors", Effort(quick=True))
+    return quick_run("table_of_errors").outcome
 
 
 def errors(outcome):

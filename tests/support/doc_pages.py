@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages of the documentation as tests see them: fenced blocks, headings, links and images."""
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +30,12 @@ class Block:
 
 
 def tokens(page: Path) -> list[Token]:
-    return MarkdownIt("commonmark", {"html": False}).enable("table").parse(page.read_text(encoding="utf-8"))
+    return parsed(page.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def parsed(text: str) -> list[Token]:
+    return MarkdownIt("commonmark", {"html": False}).enable("table").parse(text)
 
 
 def blocks(page: Path) -> list[Block]:

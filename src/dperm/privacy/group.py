@@ -152,8 +152,6 @@ class GroupProfile(PrivacyProfile):
         Profile of one step.
     k
         Number of steps.
-    adjacency
-        Neighbouring relation of the bound.
     """
 
     base: PrivacyProfile

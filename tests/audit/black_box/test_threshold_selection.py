@@ -16,7 +16,7 @@ from dperm.sklearn import PrivateLogisticRegression
 CLAIM = PureDP(1.0, "replace_one")
 
 
-@pytest.mark.parametrize(("dim", "least"), [(3, 0.4), (8, 0.2)])
+@pytest.mark.parametrize(("dim", "least"), [(3, 0.4), pytest.param(8, 0.2, marks=pytest.mark.slow)])
 def test_bounds_of_objective_perturbation_are_never_zero_and_much_alike(dim, least):
     X = generator(0).uniform(-1, 1, (300, dim))
     model = PrivateLogisticRegression(epsilon=1, bounds=(-1, 1), classes=(0, 1)).fit(X, (X[:, 0] > 0).astype(int))

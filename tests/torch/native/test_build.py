@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation of the kernels: once, atomically, and only into directories that no other user can write to."""
 
+import functools
 import hashlib
 import os
 import shutil
@@ -20,11 +21,21 @@ from dperm.torch.native import build, kernels
 needs_a_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no compiler")
 
 
+really_compiled = build._compiled
+
+
+@functools.cache
+def compiled_once(compiler):
+    """The compiler runs for the first test; the others get the same library from it."""
+    return really_compiled(compiler)
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.delenv(kernels.SWITCH, raising=False)
+    monkeypatch.setattr(build, "_compiled", compiled_once)
     kernels._load.cache_clear()
     yield tmp_path / "dperm"
     kernels._load.cache_clear()
