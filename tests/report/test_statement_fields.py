@@ -72,8 +72,10 @@ def test_the_ledger_fills_what_only_it_can_know():
     assert found["unit_of_privacy"].startswith("one record. The account declares the unit 'one person'")
     tuning = found["tuning"]["known"]
     assert "3 so far" in tuning and "epsilon = 3, delta = 1e-5 (replace_one)" in tuning
-    assert "Charges of failed runs (burned): 1; of unfinished runs (open): 2. Both count as spent." in found["retries"]
-    assert "'census'" in found["composition"] and "all charges to the account together" in found["composition"]
+    assert (
+        "Charges for failed runs (burned): 1; for unfinished runs (open): 2. Both count as spent." in found["retries"]
+    )
+    assert "'census'" in found["composition"] and "never exceed it in total" in found["composition"]
 
 
 @pytest.mark.parametrize("name", ["composition", "tuning"])

@@ -175,8 +175,8 @@ def time_of_charge(receipt: Receipt) -> str:
 
     A receipt has the number of the entry that completed the release; the reservation is an earlier entry.
     """
-    entry = receipt.get("seq")
-    return f"when this release was charged{f' (ledger entry {entry})' if entry is not None else ''}"
+    entry, kind = receipt.get("seq"), "ledger entry" if receipt.get("account") else "entry"
+    return f"when this release was charged{f' ({kind} {entry})' if entry is not None else ''}"
 
 
 def later_changes(receipt: Receipt) -> str:

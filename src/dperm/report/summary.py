@@ -24,7 +24,7 @@ from dperm.report.budget_facts import (
     limit_changes,
     time_of_charge,
 )
-from dperm.report.definitions import change, is_count_protected, neighbours, several_units
+from dperm.report.definitions import change, is_count_protected, neighbours, several_units, unit_of
 from dperm.report.field_values import as_mapping, receipt_of, stated_part, uncovered_preparation
 from dperm.report.headline import NO_LIMIT, headline
 
@@ -43,7 +43,7 @@ FULL_PROFILE = (
     "than {pair} alone."
 )
 STATED_RECORDS = (
-    "A person {} has less protection. Largest number of records per person, as stated by the curator (not checked): "
+    "A person {} has less protection. Largest number of {}s per person, as stated by the curator (not checked): "
 )
 _LONGEST_TITLE = 90
 _LONGEST_STATED = 300
@@ -106,7 +106,7 @@ def _several_records(fields: Mapping[str, object]) -> str:
     if stated not in (None, names.NOT_STATED):
         is_short = isinstance(stated, str) and len(stated) <= _LONGEST_STATED
         quotation = f'"{str(stated).rstrip(".")}".' if is_short else "see field 12."
-        return STATED_RECORDS.format(several_units(fields)) + quotation
+        return STATED_RECORDS.format(several_units(fields), unit_of(fields)) + quotation
     numbers = as_mapping(parameters)
     weaker = next((text for name, text in _GROUPS.items() if name in numbers), "the guarantee is weaker")
     delta = _DELTA_GROWS if numbers.get("delta") else ""
