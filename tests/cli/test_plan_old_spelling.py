@@ -56,7 +56,7 @@ def test_expecting_adds_the_table_to_the_plan_of_a_fit(desk, answered, ends):
     assert norm == pytest.approx(math.sqrt(3))
     said = ends(0, f"{plan} --expect --quick --method output").stdout
     assert said.startswith(ends(0, f"{plan} --method output").stdout)
-    assert "1,500 rows with 7 columns as the schema encodes them" in said and "expected accuracy" in said
+    assert "1,500 records with 7 columns as the schema encodes them" in said and "expected accuracy" in said
 
 
 def test_what_is_expected_has_the_delta_of_the_account(opened, answered):

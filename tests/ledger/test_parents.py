@@ -62,7 +62,7 @@ def test_a_parent_that_is_short_stops_everything(diamond):
     diamond["census"].reserve(Pure(0.9, ADD))
     before = lines(diamond)
     for ask in (diamond["joined"].reserve, diamond["joined"].check):
-        with pytest.raises(BudgetError, match=r"remains of the limit 1.0 of account 'census'. Nothing was charged"):
+        with pytest.raises(BudgetError, match=r"of the limit of 1.0 remains in account 'census'. Nothing was charged"):
             ask(QUARTER)
     assert lines(diamond) == before
     assert diamond["joined"].spent == {"rho": 0.0}

@@ -72,7 +72,7 @@ def _target(name: str | None, kind: str) -> str:
     else:
         given = ["[target]", f"name = {_text(name)}"]
     ways = {"text": (CLASSES,), "truth": ("classes = [false, true]",)}
-    both = ("# classes:", _commented(CLASSES), "# or a number:", _commented(RANGE))
+    both = ("# a class:", _commented(CLASSES), "# or a number:", _commented(RANGE))
     return "\n".join([*given, *ways.get(kind, both), ""])
 
 

@@ -103,7 +103,7 @@ def has_unknown_ancestors(receipt: Receipt) -> bool:
 
 
 def covering_accounts(receipt: Receipt) -> list[Receipt]:
-    """Return the accounts whose limit is the joint guarantee for a person: those without parents.
+    """Return the accounts whose limit is the joint guarantee: those without parents.
 
     This is the charged account itself if it has no parents, or if the limits of its ancestors are unknown.
     """
