@@ -313,7 +313,7 @@ class BoltOn:
             Fact(
                 "noise.bolt_on",
                 "{passes} passes with {batch} of {@n:{n}} records in an update. One record moves the last iterate by "
-                "at most {sensitivity:.3g} (T33, T34), so {law} noise of standard deviation {deviation:.3g} is added "
+                "at most {sensitivity:.3g} (T33, T34), so {noise} of standard deviation {deviation:.3g} is added "
                 "to each coefficient.",
                 {
                     "passes": descent.run.passes,
@@ -321,6 +321,7 @@ class BoltOn:
                     "n": records,
                     "sensitivity": mechanism.sensitivity,
                     "law": mechanism.name,
+                    "noise": mechanism.law.family,
                     "deviation": mechanism.standard_deviation,
                 },
             )

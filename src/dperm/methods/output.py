@@ -82,11 +82,12 @@ class OutputPerturbation:
         reasons.append(
             Fact(
                 "noise.output",
-                "One record moves the minimiser by at most {sensitivity:.3g} (T30), so {law} noise of standard "
+                "One record moves the minimizer by at most {sensitivity:.3g} (T30), so {noise} of standard "
                 "deviation {deviation:.3g} is added to each coefficient.",
                 {
                     "sensitivity": output_sensitivity(spec, goal.adjacency),
                     "law": mechanism.name,
+                    "noise": mechanism.law.family,
                     "deviation": mechanism.standard_deviation,
                 },
             )
