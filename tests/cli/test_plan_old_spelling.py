@@ -118,7 +118,7 @@ def test_without_a_schema_or_a_shape_both_ways_are_shown(desk, ends):
         ("plan --target-excess 0.1 --epsilon 1 --schema schema.toml --ledger a.ledger", ["--ledger belongs to"]),
         ("plan --target-loss 0.1 --epsilon 1 --schema schema.toml --feature-norm 2", ["--feature-norm belongs"]),
         ("plan --target-excess 0.05 --dim 10", ["--epsilon is missing"]),
-        (f"{EXCESS} --target-loss 0.1", ["one at a time"]),
+        (f"{EXCESS} --target-loss 0.1", ["mutually exclusive"]),
         (f"{EXCESS} --quick", ["--quick belongs to"]),
         (f"{EXCESS} --balance 0.3", ["--balance belongs to"]),
         (f"{EXCESS} --method output", ["--method belongs to"]),
