@@ -76,7 +76,7 @@ def test_a_refusal_says_what_was_asked_what_remains_and_what_to_do(open_at):
 def test_a_refusal_has_few_digits_rounded_to_the_safe_side(open_at):
     ledger = open_at(PureDP(1.0, ADD))
     ledger.reserve(Pure(1 / 3, ADD))
-    with pytest.raises(BudgetError, match=r"costs epsilon=0\.7143, and epsilon=0\.6666 remains .*Request a smaller"):
+    with pytest.raises(BudgetError, match=r"costs epsilon=0\.7143, but only epsilon=0\.6666 of .*Request a smaller"):
         ledger.reserve(Pure(5 / 7, ADD))
 
 

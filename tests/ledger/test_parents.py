@@ -12,7 +12,7 @@ from dperm.privacy import ZCDP
 
 ADD = "add_remove"
 QUARTER = Pure(0.25, ADD)
-pytestmark = pytest.mark.filterwarnings("ignore:account .* left, and its ancestors")
+pytestmark = pytest.mark.filterwarnings("ignore:account .* remaining, but its ancestor")
 
 
 @pytest.fixture

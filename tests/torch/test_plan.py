@@ -91,7 +91,7 @@ def test_printed_it_says_what_will_be_done():
         "epsilon=3.0, delta=1e-05, adjacency=REPLACE_ONE",
         "469 steps",
         "256",
-        "n=60000 records",
+        "n = 60000 records",
         "0.00426667",
         "0.5 (per_layer)",
         "exact",

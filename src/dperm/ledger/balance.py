@@ -243,6 +243,7 @@ def shortfall(chain: Sequence[Balance]) -> str | None:
         return None
     scarce = next(one for one in chain if one.account == found.limited_by)
     return (
-        f"account {own.account!r} has {own.remaining!r} remaining, but its ancestor {scarce.account!r} has only "
-        f"{scarce.remaining!r}. The largest release that every account covers is {found.guarantee!r}."
+        f"account {own.account!r} has {own.remaining!r} remaining, but its ancestor {scarce.account!r}, which "
+        f"has {scarce.remaining!r} remaining, does not cover that. The largest release that every account covers is "
+        f"{found.guarantee!r}."
     )
