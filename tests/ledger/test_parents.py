@@ -71,7 +71,7 @@ def test_a_parent_that_is_short_stops_everything(diamond):
 def test_a_child_that_is_short_spares_its_parents(diamond):
     diamond["north"].reserve(QUARTER)
     before = lines(diamond)
-    with pytest.raises(BudgetError, match="of account 'joined'"):
+    with pytest.raises(BudgetError, match="remains in account 'joined'"):
         diamond["joined"].reserve(Pure(3.0, ADD))
     assert lines(diamond) == before
 

@@ -99,7 +99,7 @@ def test_printed_it_says_what_will_be_done():
         assert part in text, part
     assert "divided by 256," in text
     text = str(plan_of(records_per_group=3))
-    assert "of n=40 groups" in text
+    assert "of n = 40 groups" in text
     assert "divided by 24," in text
 
 

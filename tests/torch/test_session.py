@@ -182,7 +182,7 @@ def test_what_the_steps_so_far_would_have_cost_is_called_no_guarantee():
     assert "NOT a guarantee" in words
     assert "After 2 of 5 planned steps" in words
     assert repr(plan.goal) in words or str(plan.goal) in words
-    cost = float(words.split("so far ")[1].split()[0])
+    cost = float(words.split("epsilon is ")[1].split()[0])
     assert 0 < cost < 2.0
 
 
