@@ -24,8 +24,8 @@ ENGINES = [
     (Pure(0.1, ADD) * 10 + Approximate(0.2, 1e-8, ADD), ADD, "closed", "closed form"),
     (Poisson(Laplace(1.0), rate=0.1), ADD, "closed", "closed form"),
     (Poisson(Gaussian(1e4), rate=1e-4) * 3, ADD, "closed", "total variations"),
-    (Poisson(Gaussian(1.0), rate=0.01) * 1000, ADD, "contour", "decays along a line"),
-    (Poisson(Gaussian(1.0), rate=0.01) * 1000, REPLACE, "contour", "decays along a line"),
+    (Poisson(Gaussian(1.0), rate=0.01) * 1000, ADD, "contour", "integration of the moment generating function"),
+    (Poisson(Gaussian(1.0), rate=0.01) * 1000, REPLACE, "contour", "integration of the moment generating function"),
     (Laplace(10.0) * 50, ADD, "lattice", "atoms"),
     (RandomizedResponse(0.5, 4) * 10, REPLACE, "lattice", "atoms"),
 ]

@@ -153,7 +153,7 @@ def test_what_remains_is_what_one_event_may_have():
 def test_one_unit_above_what_remains_is_refused():
     budget = MemoryBudget(ApproxDP(1.0, 1e-6, ADD), blocks=4, composition="advanced")
     most = budget.remaining.epsilon
-    with pytest.raises(BudgetError, match=r"costs epsilon_squared=.*remains of the limit.*Nothing was charged"):
+    with pytest.raises(BudgetError, match=r"costs epsilon_squared=.*of the limit of .* remains.*Nothing was charged"):
         budget.reserve(Approximate(math.nextafter(most, 1.0), 1.25e-7, ADD))
     budget.reserve(Approximate(most, 1.25e-7, ADD))
 

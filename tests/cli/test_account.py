@@ -81,7 +81,7 @@ def test_the_displayed_delta_is_never_below_the_certified_one(dperm):
 
 def test_the_table_says_engine_reason_theorems_and_adjacency(dperm):
     out = dperm("account --adjacency add_remove --delta 1e-5 'poisson(gaussian(1), rate=0.01) * 100'").stdout
-    for word in ("epsilon at most", "bracket", "relative width", "contour", "T22", "add_remove", "moment generating"):
+    for word in ("epsilon at most", "interval", "relative width", "contour", "T22", "add_remove", "moment generating"):
         assert word in out
 
 
@@ -174,7 +174,10 @@ def test_a_file_may_hold_an_event_that_the_grammar_does_not_spell(answered, refu
             ["--adjacency add_remove", "--adjacency replace_one", "There is no default"],
         ),
         ("account --adjacency add_remove 'gaussian(1)'", ["--delta", "--epsilon"]),
-        ("account --adjacency add_remove --delta 0.1 --epsilon 1 'gaussian(1)'", ["--delta and --epsilon exclude"]),
+        (
+            "account --adjacency add_remove --delta 0.1 --epsilon 1 'gaussian(1)'",
+            ["--delta and --epsilon are mutually"],
+        ),
         ("account --adjacency add_remove --delta 1e-5", ["an event is missing", "--event-file"]),
         ("account --adjacency replace --delta 1e-5 'pure(1)'", ["adjacency must be", "'replace'"]),
         ("account --adjacency add_remove --delta 1 'gaussian(1)'", ["--delta", "1.0"]),

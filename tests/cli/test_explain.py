@@ -3,12 +3,14 @@
 """``dperm explain``."""
 
 import json
+import re
 from decimal import Decimal
 
 import pytest
 
 from dperm import GDP, ZCDP, ApproxDP, Gaussian, Laplace, Poisson, account, explain
 from dperm.accounting.serialize import event_from_json, event_to_json
+from dperm.cli.output import typed
 
 SUBJECTS = {
     "--epsilon 1 --delta 1e-6": ApproxDP(1.0, 1e-6, "replace_one"),
@@ -40,16 +42,18 @@ def test_the_table_has_every_number_rounded_up_and_both_sentences(dperm, line):
     out = dperm(f"explain --adjacency replace_one {line}").stdout
     explanation = explain(SUBJECTS[line])
     shown = {text.strip(): number for text, _, number in (row.rstrip().rpartition("  ") for row in out.splitlines())}
+    surprise = typed(explanation.surprise)
     numbers = {
         **{f"true-positive rate at false-positive rate {x:g}": y for x, y in explanation.true_positive_rates},
-        "advantage: true- minus false-positive rate": explanation.advantage,
-        "accuracy of a guess from even odds": explanation.accuracy,
-        f"posterior from even odds, exceeded with probability {explanation.surprise!r}": explanation.posterior,
-        **{f"epsilon at delta {delta:g}": epsilon for delta, epsilon in explanation.epsilons},
-        "nearest Gaussian mu (an approximation, not a guarantee)": explanation.gdp_mu,
+        "attack advantage: true- minus false-positive rate": explanation.advantage,
+        "accuracy of an attacker's guess from even odds": explanation.accuracy,
+        f"posterior belief from even odds, exceeded with probability {surprise}": explanation.posterior,
+        **{f"epsilon at delta {typed(delta)}": epsilon for delta, epsilon in explanation.epsilons},
     }
     for text, number in numbers.items():
         assert Decimal(shown[text].replace("infinite", "Infinity")) >= Decimal(number)
+    mu = re.search(r"Nearest Gaussian mu: (\S+) \(an approximation, not a bound\)", out)
+    assert mu is not None and Decimal(mu[1]) >= Decimal(explanation.gdp_mu)
     for sentence in explanation.sentences:
         assert sentence in out
 

@@ -31,7 +31,7 @@ def test_a_model_is_learnt_written_and_described(desk, ends):
         "model.dperm",
         "PrivateLogisticRegression",
         "objective",
-        "epsilon = 1.0",
+        "epsilon = 1",
         "replace_one",
         "no --ledger",
     ):
@@ -287,7 +287,10 @@ def test_a_plan_that_was_made_ahead_is_run_only_for_the_same_public_constants():
 
 
 def test_weak_protection_is_printed_by_the_fit_and_by_its_plan(desk, ends):
-    weak = "WEAK: an attacker who guesses one bit about one record can be right more than 99.9999 % of the time"
+    weak = (
+        "WEAK: an attacker who must choose between two equally likely possibilities for one record can be right more "
+        "than 99.9999 % of the time"
+    )
     assert weak in ends(0, FIT.replace("--epsilon 1", "--epsilon 20")).stdout
     plan = "plan fit --schema schema.toml --n 100"
     assert weak in ends(0, f"{plan} --epsilon 20").stdout and "WEAK" not in ends(0, f"{plan} --epsilon 1").stdout

@@ -33,9 +33,9 @@ def test_a_fit_is_charged_once_and_says_what_is_spent_and_left(opened, ends):
     said = ends(0, f"{FIT} --request-id fit-7").stdout
     (booked,) = ledger.bookings()
     assert (booked.state, booked.request_id) == (State.COMMITTED, "fit-7")
-    for words in ("charged:", "spent:", "left:", "'census'", "census 2026", "one person", "request id: fit-7"):
+    for words in ("charged:", "spent:", "remaining:", "'census'", "census 2026", "one person", "request id: fit-7"):
         assert words in said
-    left = float(re.search(r"left: .*epsilon = ([0-9.]+)", said)[1])
+    left = float(re.search(r"remaining: .*epsilon = ([0-9.]+)", said)[1])
     assert 0 <= ledger.remaining.epsilon - left < 1e-6
     record = load_stored("model.dperm").estimator._fitted.record
     assert (record.ledger["request_id"], record.ledger["digest"]) == ("fit-7", booked.digest)
@@ -80,7 +80,7 @@ def test_a_budget_that_is_used_up_is_refused(opened, ends, more):
     opened(limit=1.5)
     ends(0, FIT)
     said = ends(3, f"{FIT} --out second.dperm {more}").stderr
-    assert "remains of the limit 1.5" in said and said.count("Nothing was charged") == 1
+    assert "of the limit of 1.5 remains" in said and said.count("Nothing was charged") == 1
     assert len(bookings()) == 1 and not Path("second.dperm").exists()
 
 

@@ -108,12 +108,12 @@ def test_parents_are_charged_too_and_that_is_said(desk, ends):
     ]:
         Ledger.open("census.ledger", limit, account=name, dataset=name, **more)
     said = ends(0, f"{FIT} --account part --method output --delta 0").stdout
-    assert re.search(r"also: +epsilon 1, to account 'main' of .*\n +epsilon 1, to account 'top'", said), said
+    assert re.search(r"also charged: +epsilon 1, to account 'main' of .*\n +epsilon 1, to account 'top'", said), said
     assert "spendable" not in said
     Ledger("census.ledger", "top").reserve(Pure(7.5, "replace_one"))
     again = f"{FIT.replace('epsilon 1', 'epsilon 0.1').replace('id a', 'id b')} --account part --method output"
     said = ends(0, f"{again} --delta 0 --out b.dperm").stdout
-    assert re.search(r"left: +ApproxDP: epsilon = 1\.9", said), said
+    assert re.search(r"remaining: +ApproxDP: epsilon = 1\.9", said), said
     assert re.search(r"spendable: +ApproxDP: epsilon = 0\.39?.*, limited by account 'top'", said), said
 
 
@@ -121,12 +121,12 @@ def test_numbers_are_shown_as_they_were_asked_for(desk, ends):
     Ledger.open("census.ledger", PureDP(0.9, "replace_one"), dataset="d")
     said = ends(0, FIT.replace("epsilon 1", "epsilon 0.2")).stdout
     assert "charged:    epsilon 0.2, to account" in said and "spent:      epsilon 0.2 of 0.9\n" in said
-    assert "left:       PureDP: epsilon = 0.7, adjacency" in said or "left:       PureDP: epsilon = 0.69" in said
+    assert "remaining:  PureDP: epsilon = 0.7, adjacency" in said or "remaining:  PureDP: epsilon = 0.69" in said
 
 
 def test_when_all_releases_are_used_nothing_is_left(desk, ends):
     Ledger.open("census.ledger", ApproxDP(3.0, 2e-6, "replace_one"), dataset="d", blocks=1)
-    assert "left:       nothing: 1 of 1 releases are used" in ends(0, FIT).stdout
+    assert "remaining:  nothing: 1 of 1 releases are used" in ends(0, FIT).stdout
 
 
 def test_pure_noise_on_an_account_in_rho_is_noted_before_it_is_charged(desk, ends):

@@ -90,7 +90,7 @@ WORDS = {
 def test_words_that_say_too_much_are_found(assert_killed, census, mutant):
     for _ in range(3):
         census.reserve(Pure(0.1, "replace_one"))
-    with pytest.warns(DpermWarning, match="its ancestors do not cover that"):
+    with pytest.warns(DpermWarning, match="but its ancestor 'main', which has"):
         child = Ledger.open(census.location, PureDP(5.0, "replace_one"), account="a", dataset="y", parents=["main"])
     standing, below = account_statuses(census.location)
 

@@ -88,7 +88,7 @@ def test_a_child_without_files_of_a_parent_with_files_is_warned_of(dperm, tmp_pa
 
 def test_the_share_of_delta_and_what_equal_releases_may_have_are_said(dperm):
     basic = dperm(f"{OPEN} --epsilon 3 --delta 1e-6 --blocks 10").stdout
-    assert "its epsilon at delta 1e-07" in basic
+    assert "its epsilon at delta 1e-7" in basic
     assert "At most 10 releases, of epsilon 0.3 each" in basic
     more = "--account many --epsilon 3 --delta 1e-6 --blocks 1000 --composition advanced"
     assert "the square of its epsilon at delta 5e-10" in dperm(f"{OPEN} {more}").stdout

@@ -36,7 +36,7 @@ def census(tmp_path, monkeypatch):
     ledger.reserve(Laplace(8.0), facts={"seeded": False}).burn("RuntimeError after the charge")
     ledger.reserve(Laplace(8.0), facts={"seeded": True}).commit(DIGEST)
     ledger.reserve(Pure(0.125, "replace_one") * 2 + Pure(0.25, "replace_one"))
-    with pytest.warns(DpermWarning, match="its ancestors do not cover that"):
+    with pytest.warns(DpermWarning, match="but its ancestor 'main', which has"):
         child = Ledger.open(
             "census.ledger",
             ZCDP(0.5, "replace_one"),
@@ -91,16 +91,16 @@ def test_the_table_rounds_what_is_spent_up_and_what_is_left_down(dperm, census):
     assert limit == "4"
     assert Decimal(spent) >= Decimal(census.spent["epsilon"])
     assert Decimal(left) <= Decimal(census.remaining.epsilon)
-    assert rows["blocks", "10"][:4] == ["blocks", "10", "4", "6"]
+    assert rows["releases", "10"][:4] == ["releases", "10", "4", "6"]
 
 
 def test_the_table_says_what_is_open_and_what_is_not_private(dperm, census):
     out = dperm("ledger show census.ledger").stdout
-    assert "main: 1 open. A run is in progress, or it crashed" in out
-    assert "main: 1 NOT PRIVATE" in out
+    assert "main: 1 open charge. A run is in progress, or it crashed" in out
+    assert "main: 1 release is NOT PRIVATE" in out
     assert "part: " in out
     assert "Every release needs an approval." in out
-    assert "Charges main too." in out
+    assert "Every release is also charged to main." in out
 
 
 def test_a_ledger_without_such_entries_says_nothing_of_them(dperm, tmp_path, monkeypatch):
@@ -115,13 +115,13 @@ def test_the_entries_are_listed_with_costs_requests_and_digests(dperm, census):
     lines = dperm("ledger show census.ledger --entries").stdout.splitlines()
     first = next(place for place, line in enumerate(lines) if "released  pure(0.25)" in line)
     cost = up(census.bookings()[0].cost["epsilon"])
-    assert f"epsilon {cost}, 1 block; request fit-1; sha256:abababababab" in lines[first + 1]
+    assert f"epsilon {cost}, 1 release; request fit-1; sha256:abababababab" in lines[first + 1]
     assert "; closed by entry 3" in lines[first + 1]
     seeded = [lines[place + 1] for place, line in enumerate(lines) if "released  laplace(8)" in line]
     assert ["NOT PRIVATE (seeded)" in line for line in seeded] == [True]
     assert any("OPEN      pure(0.125) * 2 + pure(0.25)" in line for line in lines)
     assert any("burned: RuntimeError after the charge" in line for line in lines)
-    assert any("limit     now epsilon 4 at delta 1e-06, replace_one" in line for line in lines)
+    assert any("limit     now epsilon 4 at delta 1e-6, replace_one" in line for line in lines)
     assert any("by B. Officer: second wave" in line for line in lines)
     assert any("only for gaussian(20) * 10; by A. Officer: as planned" in line for line in lines)
 
@@ -270,7 +270,7 @@ def test_the_spendable_amount_is_shown_where_an_ancestor_has_less(dperm, answere
     assert [one["account"] for one in found["ancestors"]] == ["main"]
     said = dperm("ledger show census.ledger").stdout
     header, row = said.splitlines()[0], next(line for line in said.splitlines() if line.startswith("part "))
-    assert header.split() == ["account", "currency", "limit", "spent", "left", "spendable", "used"]
+    assert header.split() == ["account", "quantity", "limit", "spent", "remaining", "spendable", "used"]
     limit, spent, left, most = map(float, row.split()[2:6])
     assert (limit, spent, left) == (0.5, 0.0, 0.5) and most == pytest.approx(child.spendable.rho, rel=1e-6)
     assert most <= child.spendable.rho and "limited by account 'main'" in said
@@ -281,4 +281,4 @@ def test_a_child_beyond_its_parent_is_warned_about_at_the_command_line(dperm, ce
         "ledger open census.ledger --account more --parent main --dataset x --adjacency replace_one --epsilon 9"
     )
     assert said.exit_code == 0
-    assert "Warning: account 'more' has" in said.stderr and "account 'main' has" in said.stderr
+    assert "Warning: account 'more' has" in said.stderr and "its ancestor 'main', which has" in said.stderr

@@ -88,7 +88,7 @@ def test_a_ledger_in_order_passes_with_a_line_for_each_account(dperm, answered, 
     assert (result.exit_code, result.stderr) == (0, "")
     main, other, advice = result.stdout.splitlines()
     spent = plain_up(Ledger("census.ledger", "main").spent["epsilon"])
-    assert main == f"main: 3 entries, all valid; spent epsilon {spent} of 3, delta 1e-07 of 1e-06."
+    assert main == f"main: 3 entries, all valid; spent epsilon {spent} of 3, delta 1e-7 of 1e-6."
     assert other == "other: 1 entry, all valid; spent epsilon 0 of 1."
     assert advice.startswith("No anchor was given")
     data = answered("ledger verify census.ledger")

@@ -33,10 +33,10 @@ def test_an_error_names_the_option_of_the_table(refused, monkeypatch):
 
 
 def test_a_warning_names_the_option_of_the_table(desk, dperm, monkeypatch):
-    assert "its noise follows from --seed" in dperm(FIT).stderr
+    assert "its noise is determined by --seed" in dperm(FIT).stderr
     monkeypatch.setitem(option_names.OPTIONS, "random_state", "--request-id")
     said = dperm(FIT, "--force").stderr
-    assert "its noise follows from --request-id" in said and "Leave out --request-id" in said
+    assert "its noise is determined by --request-id" in said and "Leave out --request-id" in said
 
 
 def test_a_plan_reason_names_the_option_of_the_table(desk, dperm, monkeypatch):

@@ -35,7 +35,7 @@ def test_expect_shows_the_noise_of_the_plan_and_of_the_fit(desk, answered, ends,
     assert row["used"] == found["method"] and row["noise_kind"] == found["noise"]
     assert row["noise"] in [*found["numbers"].values(), *_nested(found["numbers"])]
     if adjacency == "add_remove":
-        assert "give --n 1500 to dperm fit" in ends(0, f"plan fit {common} --n 1500").stdout
+        assert "Pass --n 1500 to dperm fit" in ends(0, f"plan fit {common} --n 1500").stdout
     if method != "sgd":
         answered(f"fit data.csv {common} {'--n 1500' if adjacency == 'add_remove' else ''} --force")
         record = load_stored("model.dperm").estimator._fitted.record
@@ -51,7 +51,7 @@ def test_the_table_says_the_same(desk, ends):
     for words in (
         "no data were read",
         "objective",
-        "epsilon = 1.0",
+        "epsilon = 1",
         "replace_one",
         "T37",
         "noise:",

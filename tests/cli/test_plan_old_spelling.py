@@ -56,7 +56,7 @@ def test_expecting_adds_the_table_to_the_plan_of_a_fit(desk, answered, ends):
     assert norm == pytest.approx(math.sqrt(3))
     said = ends(0, f"{plan} --expect --quick --method output").stdout
     assert said.startswith(ends(0, f"{plan} --method output").stdout)
-    assert "1,500 rows with 7 columns as the schema encodes them" in said and "expected accuracy" in said
+    assert "1,500 records with 7 columns as the schema encodes them" in said and "expected accuracy" in said
 
 
 def test_what_is_expected_has_the_delta_of_the_account(opened, answered):
@@ -118,7 +118,7 @@ def test_without_a_schema_or_a_shape_both_ways_are_shown(desk, ends):
         ("plan --target-excess 0.1 --epsilon 1 --schema schema.toml --ledger a.ledger", ["--ledger belongs to"]),
         ("plan --target-loss 0.1 --epsilon 1 --schema schema.toml --feature-norm 2", ["--feature-norm belongs"]),
         ("plan --target-excess 0.05 --dim 10", ["--epsilon is missing"]),
-        (f"{EXCESS} --target-loss 0.1", ["one at a time"]),
+        (f"{EXCESS} --target-loss 0.1", ["mutually exclusive"]),
         (f"{EXCESS} --quick", ["--quick belongs to"]),
         (f"{EXCESS} --balance 0.3", ["--balance belongs to"]),
         (f"{EXCESS} --method output", ["--method belongs to"]),

@@ -19,7 +19,7 @@ TRIED = f"{SMALL} --method objective --quick"
 
 def test_the_table_has_every_method_with_its_noise_and_its_bound(ends):
     said = ends(0, f"{SMALL} --no-trials").stdout
-    assert "Outlook for 800 rows with 3 columns; no data were read." in said
+    assert "Outlook for 800 records with 3 columns; no data were read." in said
     table = said.partition("\n\n")[2].partition("\n\n")[0]
     assert [line.split()[0].rstrip(":") for line in table.splitlines()[2:]] == list(METHODS)
     assert "expected accuracy" not in table
@@ -64,9 +64,9 @@ def test_what_was_tried_is_printed_with_its_interval_and_what_it_is_not(ends, an
     for words in (
         "synthetic tables",
         "one-sided",
-        "regularisation or number of steps",
-        "taken as public",
-        "With 800 rows",
+        "regularization or number of steps",
+        "treated as public",
+        "With 800 records",
     ):
         assert words in said
 
@@ -164,7 +164,7 @@ def test_columns_and_norm_may_be_those_of_a_schema(desk, answered, ends):
     found = answered(f"{line} --no-trials")["outlook"]
     assert found["shape"] == Shape(1500, 7, feature_norm=norm).as_dict() and norm == pytest.approx(math.sqrt(3))
     said = ends(0, f"{line} --quick --method output").stdout
-    assert "1,500 rows with 7 columns as the schema encodes them" in said and "expected accuracy" in said
+    assert "1,500 records with 7 columns as the schema encodes them" in said and "expected accuracy" in said
 
 
 def test_delta_and_adjacency_may_be_those_of_an_account(opened, answered):
@@ -215,14 +215,15 @@ def test_a_delta_above_one_in_n_is_warned_of_as_in_a_fit(ends, desk, adjacency):
 def test_a_norm_that_nobody_declared_is_said_to_matter_for_bounds_only(ends, desk):
     line = "plan expect --n 8000 --dim 40 --epsilon 1 --no-trials"
     said = " ".join(ends(0, line).stdout.split())
-    assert "hardly affects the expected accuracy but does affect the bounds" in said and "sqrt(40) = 6.32" in said
+    assert "hardly affects the expected accuracy but does affect the proved bounds" in said
+    assert "sqrt(40) = 6.32" in said
     assert "bounds do" not in ends(0, f"{line} --feature-norm 1").stdout
     assert "bounds do" not in ends(0, "plan expect --schema schema.toml --epsilon 1 --n 80 --no-trials").stdout
 
 
 def test_what_is_common_to_all_noise_is_said_once_and_words_are_explained(ends):
     said = ends(0, "plan expect --n 8000 --dim 40 --epsilon 1 --no-trials").stdout
-    assert said.count("drawn exactly") == 1 and "2^-" not in said and "gamma norm" not in said
-    assert "objective: in the objective: Gaussian" in said and "theorems, with their proofs in docs/theory" in said
+    assert said.count("drawn exactly") == 1 and "2^-" not in said and "gamma-norm" not in said
+    assert "objective: Gaussian noise in the objective" in said and "theorems, proved in docs/theory" in said
     pure = ends(0, f"{SMALL} --no-trials --delta 0").stdout
     assert pure.count("a gamma-distributed length") == 1

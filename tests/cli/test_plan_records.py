@@ -62,9 +62,9 @@ def test_whether_a_number_is_enough_is_said(answered, ends):
     assert answered(f"{EXCESS} --n {least}")["enough"] is True
     assert answered(f"{EXCESS} --n {least - 1}")["enough"] is False
     assert "enough" not in answered(EXCESS)
-    assert f"{least:,} rows suffice" in ends(0, f"{EXCESS} --n {least}").stdout
+    assert f"{least:,} records suffice" in ends(0, f"{EXCESS} --n {least}").stdout
     said = ends(0, f"{EXCESS} --n {least - 1}").stdout
-    assert f"{least - 1:,} rows are fewer than the" in said and "does not prove that they are too few" in said
+    assert f"{least - 1:,} records are fewer than the" in said and "does not prove that they are too few" in said
 
 
 def test_trials_say_from_how_many_records_on_privacy_costs_little(answered, ends):
@@ -75,7 +75,7 @@ def test_trials_say_from_how_many_records_on_privacy_costs_little(answered, ends
     before, after = (max(at for at in lost if at < records["n"]), min(at for at in lost if at >= records["n"]))
     assert lost[after] <= 0.03 < lost[before]
     said = ends(0, f"{LOSS} --n {2 * records['n']}").stdout
-    assert "lost to privacy" in said and "synthetic tables" in said and " rows suffice in these trials." in said
+    assert "lost to privacy" in said and "synthetic tables" in said and " records suffice in these trials." in said
     assert answered(f"{LOSS} --n 100")["enough"] is False
 
 

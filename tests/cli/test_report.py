@@ -23,7 +23,7 @@ def fitted(opened, ends):
 def test_a_statement_is_written(fitted, ends, name):
     said = ends(0, f"report model.dperm -o {name} --fields fields.toml").stdout
     text = Path(name).read_text(encoding="utf-8")
-    assert name in said and "Not rated: required fields are missing. The release alone would be rated " in said
+    assert name in said and "Not rated: required fields are missing. The protection would be rated " in said
     assert "the census office" in text and "census 2026" in text and "SECRET" not in text
 
 

@@ -158,7 +158,7 @@ def test_a_column_of_gaps_alone_is_read_as_whatever_is_declared(tmp_path, kind):
 
 def test_a_column_of_gaps_alone_is_drafted_as_unknown(tmp_path):
     path = write(tmp_path / "t.parquet", {"w": pa.nulls(2)})
-    assert "# or one of some values:" in draft(table_file(path).types())
+    assert "# or a category:" in draft(table_file(path).types())
 
 
 def test_an_empty_line_is_a_missing_value_where_there_is_one_column(tmp_path):

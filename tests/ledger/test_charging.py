@@ -66,7 +66,7 @@ def test_the_meters_are_those_of_a_budget_in_memory_up_to_a_unit_each(open_file,
 def test_a_refusal_says_what_was_asked_what_remains_and_what_to_do(open_at):
     ledger = open_at(PureDP(1.0, ADD))
     ledger.reserve(Pure(0.75, ADD))
-    said = r"costs epsilon=0\.5, and epsilon=0\.25 remains of the limit 1\.0 of account 'main'\. Nothing was charged\."
+    said = r"costs epsilon=0\.5, but only epsilon=0\.25 of the limit of 1\.0 remains in account 'main'\. Nothing was"
     with pytest.raises(BudgetError, match=said):
         ledger.reserve(Pure(0.5, ADD))
     ledger.reserve(Pure(0.25, ADD))
@@ -76,7 +76,7 @@ def test_a_refusal_says_what_was_asked_what_remains_and_what_to_do(open_at):
 def test_a_refusal_has_few_digits_rounded_to_the_safe_side(open_at):
     ledger = open_at(PureDP(1.0, ADD))
     ledger.reserve(Pure(1 / 3, ADD))
-    with pytest.raises(BudgetError, match=r"costs epsilon=0\.7143, and epsilon=0\.6666 remains .*Request a smaller"):
+    with pytest.raises(BudgetError, match=r"costs epsilon=0\.7143, but only epsilon=0\.6666 of .*Request a smaller"):
         ledger.reserve(Pure(5 / 7, ADD))
 
 

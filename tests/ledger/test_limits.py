@@ -52,7 +52,7 @@ def test_a_limit_is_lowered_to_what_is_spent_and_no_further(ledger):
         ledger.change_limit(PureDP(0.5, ADD), **WHO)
     assert ledger.entries() == before
     ledger.change_limit(PureDP(0.75, ADD), **WHO)
-    with pytest.raises(BudgetError, match=r"epsilon=0.0 remains of the limit 0.75"):
+    with pytest.raises(BudgetError, match=r"only epsilon=0.0 of the limit of 0.75 remains"):
         ledger.reserve(Pure(1e-9, ADD))
     assert verify(ledger.location).ok
 

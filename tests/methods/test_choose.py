@@ -171,7 +171,9 @@ def test_the_logistic_loss_is_clipped_at_half_the_radius_unless_told_otherwise(m
     plan = choose(problem(radius=3.0), goal, method)
     assert plan.spec.clip == 1.5
     assert plan.spec.lipschitz == pytest.approx(1.5)
-    assert any("clipped to norm 1.5 (0.5 times the radius, T44)" in sentence for sentence in map(str, plan.why))
+    assert any(
+        "clipped to norm 1.5 (0.5 times the largest gradient norm, T44)" in sentence for sentence in map(str, plan.why)
+    )
     assert choose(problem(radius=3.0, clip=3.0), goal, method).spec.clip == 3.0
     assert choose(problem(HuberHinge(0.5), radius=3.0), goal, method).spec.clip is None
 

@@ -78,7 +78,7 @@ def compares_rounded(module):
 
 
 def refuses_private_words_about_a_seed(module):
-    record = Record(PureDP(1.0, "replace_one"), {}, noise="bits: NOT PRIVATE, they follow from a seed")
+    record = Record(PureDP(1.0, "replace_one"), {}, noise="random bits: NOT PRIVATE (generated from seed 1)")
     try:
         module._require_seed(record, None)
     except ValueError:

@@ -32,7 +32,7 @@ from dperm.ledger.entry import row_of
 from dperm.ledger.sqlite import handles, tables
 from dperm.privacy.guarantee import guarantee_as_dict
 
-pytestmark = pytest.mark.filterwarnings("ignore:account .* left, and its ancestors")
+pytestmark = pytest.mark.filterwarnings("ignore:account .* remaining, but its ancestor")
 ADD = "add_remove"
 QUARTER = Pure(0.25, ADD)
 WHO = {"reason": "r", "by": "b"}

@@ -46,7 +46,7 @@ def test_the_sentences_say_what_was_found_and_what_it_rests_on(found: Outlook) -
     said = " ".join(found.sentences)
     expected = found.row("auto").expected
     assert expected is not None
-    assert said.startswith("With 1,500 rows, 6 columns and epsilon 1, delta 1e-06 under replace_one, expect")
+    assert said.startswith("With 1,500 records, 6 columns and epsilon 1, delta 1e-6 under replace_one, expect")
     assert f"{expected.mean:.3f}" in said
     assert "one-sided" in said
     assert "synthetic" in said
@@ -118,7 +118,7 @@ def test_a_bound_that_says_nothing_is_said_to_say_nothing() -> None:
 
 def test_noise_that_drowns_the_rows_is_said_to_be_no_better_than_guessing() -> None:
     found = outlook(Shape(60, 20, balance=0.2), GOAL, methods=("auto",), trials=Trials.quick())
-    assert "no better than guessing" in found.sentences[0]
+    assert "no better than always guessing" in found.sentences[0]
 
 
 def test_trials_on_fewer_rows_are_said_to_be_such(found: Outlook) -> None:
@@ -126,7 +126,7 @@ def test_trials_on_fewer_rows_are_said_to_be_such(found: Outlook) -> None:
     assert row.expected is not None
     assert "The trials used" not in found.sentences[0]
     large = replace(found, shape=replace(SHAPE, n=10**8), rows=(row,))
-    assert "The trials used 1,500 rows" in large.sentences[0]
+    assert "The trials used 1,500 records" in large.sentences[0]
     rough = replace(large, rows=(replace(row, expected=replace(row.expected, rough=True)),))
     assert "too low" in rough.sentences[0]
 

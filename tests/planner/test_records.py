@@ -25,7 +25,7 @@ def test_the_bound_is_reached_with_the_proved_number_of_rows_and_not_with_one_le
     problem = Shape(2, 10).problem(2.0)
     assert best_method(problem, found.n, **public).bound <= 0.05  # type: ignore[arg-type]
     assert best_method(problem, found.n - 1, **public).bound > 0.05  # type: ignore[arg-type]
-    assert f"{found.n:,} rows suffice" in found.sentence
+    assert f"{found.n:,} records suffice" in found.sentence
     assert "one-sided" in found.sentence
     assert (found.fact.code, found.fact.values["n"], str(found.fact)) == ("records.proved", found.n, found.sentence)
     assert json.loads(json.dumps(found.as_dict(), allow_nan=False))["n"] == found.n
@@ -46,7 +46,7 @@ def test_privacy_costs_little_with_the_rows_that_trials_ask_for_and_more_with_a_
         for n in (2 * found.n, found.n // 3)
     )
     assert enough.loss < 0.03 < few.loss
-    assert f"About {found.n:,} rows" in found.sentence
+    assert f"About {found.n:,} records" in found.sentence
     assert [point.at for point in found.points] == sorted(point.at for point in found.points)
     json.dumps(found.as_dict(), allow_nan=False)
 
@@ -66,7 +66,7 @@ def test_the_rows_that_are_needed_do_not_depend_on_where_the_search_begins() -> 
 def test_an_easy_demand_needs_no_more_than_ten_rows_for_each_column() -> None:
     found = records_for_accuracy(Shape(200, 3), ApproxDP(50.0, 1e-3, "replace_one"), loss=0.15, trials=FEW)
     assert found.n == 30
-    assert "No more than 30 rows" in found.sentence
+    assert "No more than 30 records" in found.sentence
 
 
 def stated_accuracy(
@@ -97,7 +97,7 @@ def test_a_loss_that_small_tables_have_without_noise_cannot_be_told() -> None:
     assert found.cannot_tell
     assert "Trials cannot tell" in found.sentence
     assert found.fact.code == "records.cannot_tell"
-    assert "(--target_excess)" in found.fact.describe(lambda name, value: f"--{name}")
+    assert "with --target_excess." in found.fact.describe(lambda name, value: f"--{name}")
     assert "More than" not in found.sentence
     assert found.as_dict()["cannot_tell"] is True
 
@@ -107,7 +107,7 @@ def test_noise_that_drowns_any_number_of_rows_is_told() -> None:
     found = records_for_accuracy(Shape(10**7, 3), PureDP(1e-8, "replace_one"), loss=0.02, trials=FEW)
     assert found.n is None
     assert not found.cannot_tell
-    assert "More than 1,000,000,000 rows" in found.sentence
+    assert "More than 1,000,000,000 records" in found.sentence
     assert found.fact.code == "records.by_trial"
 
 

@@ -80,7 +80,7 @@ def test_a_model_without_privacy_reaches_the_declared_baseline(shape: Shape) -> 
 
 
 def test_a_baseline_that_so_few_rows_cannot_reach_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r"^baseline must be within reach of 12 rows"):
+    with pytest.raises(ParameterError, match=r"^baseline must be within reach of 12 records"):
         simulated_table(Shape(12, 50, baseline=0.99), 0)
 
 

@@ -121,12 +121,13 @@ def test_one_open_part_of_an_answer_leaves_it_open():
 @pytest.mark.parametrize(("epsilon", "level"), [(0.5, "strong"), (3.0, "moderate"), (50.0, "weak")])
 def test_a_statement_that_is_not_rated_says_the_level_in_words(epsilon, level):
     found = of_epsilon(epsilon).filled({"curator": "TODO"})
-    said = f"Not rated: required fields are missing. The release alone would be rated {level}."
+    said = f"Not rated: required fields are missing. The protection would be rated {level} for this release alone."
     assert all(said in text for text in (f"{banner(found)[: len(said) - 1]}.", found.to_markdown(), str(found)))
     assert banner(found).startswith(said[:-1]) and '<div class="status not-rated">' in page(found)
     team = booked(**account("team", 0.2, "census"), ancestors=[account("census", 6.0)])
-    assert "alone would be rated strong; all releases charged to the account 'census', taken together, weak" in banner(
-        team
+    assert (
+        "strong for this release alone, and weak for all releases charged to the account 'census' together."
+        in banner(team)
     )
 
 
@@ -195,13 +196,15 @@ def test_the_headline_uses_the_account_that_covers_the_people():
         "(limit: (epsilon, delta)-DP with epsilon = 6, delta = 1e-6"
     )
     assert covering in banner(found) and "right at most 99.76 % of the time (50 % by chance)" in banner(found)
-    joint = (
-        "The joint guarantee for a person is the limit of the account 'census', (epsilon, delta)-DP with epsilon = 6"
-    )
-    spent = "The charge counts against the account 'office': limit (epsilon, delta)-DP with epsilon = 1"
+    joint = "The joint guarantee is the limit of the account 'census', (epsilon, delta)-DP with epsilon = 6"
+    spent = "Spent so far from the account 'office', whose limit is (epsilon, delta)-DP with epsilon = 1"
     for text in (page(found), found.to_markdown(), str(found["composition"])):
         plain = unescape(re.sub(r"<[^>]+>|\\", "", text))
-        assert joint in plain and spent in plain and "spent so far: epsilon 0.5 of 6, delta 1e-7 of 1e-6" in plain
+        assert (
+            joint in plain
+            and spent in plain
+            and "Spent so far from the account 'census': epsilon 0.5 of 6, delta 1e-7 of 1e-6" in plain
+        )
     assert "Budget of the account &#x27;census&#x27;" in page(found) and 'id="budget-1"' in page(found)
     limits = [name for name, _ in key_facts(found.fields) if name.startswith(("Joint limit", "Limit of"))]
     assert [re.findall("'(.*)'", name)[0] for name in limits] == ["census", "office", "team"]
@@ -210,7 +213,7 @@ def test_the_headline_uses_the_account_that_covers_the_people():
         found["tuning"]["known"],
         " ".join(joint_guarantee(own | {"ancestors": above})),
     ):
-        assert text.startswith(joint) and text.index("'census'") < text.index("'team'")
+        assert text.startswith("This release was charged to the account 'team' and also to") and joint in text
     assert page(found).index("Budget of the account &#x27;census") < page(found).index(
         "Budget of the account &#x27;team"
     )
@@ -239,5 +242,5 @@ def test_several_top_accounts_are_named_and_their_limits_add_up():
 def test_an_old_receipt_without_the_limits_of_its_parents_is_read_and_not_rated():
     found = booked(**account("team", 0.2, "office")).filled(STATED)
     assert found.headline.level == "not rated" and found.headline.missing == (PARENT_LIMITS,)
-    assert "receipt does not contain it" in found["composition"]
+    assert "which this receipt does not contain" in found["composition"]
     assert Statement.from_json(found.to_json()) == found

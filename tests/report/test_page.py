@@ -93,7 +93,7 @@ def test_ids_are_unique_and_links_lead_somewhere():
 def test_plain_words_come_first_and_mathematics_and_json_are_folded():
     found = kinds()["with gaps"]
     text = page(found, profile())
-    marks = ['class="status', "Guarantee", "Not covered", "Key facts", "Plots", "All fields"]
+    marks = ['class="status', "Guarantee", "Limitations", "Key facts", "Plots", "All fields"]
     places = [text.index(f">{mark}" if mark[0].isupper() else mark) for mark in [*marks, "Definitions and theorems"]]
     assert places[:3] == sorted(places[:3]) and places[3:] == sorted(places[3:])
     assert all(re.sub(r"'", "&#x27;", sentence) in text for sentence in found["meaning"])

@@ -147,17 +147,17 @@ def test_the_budget_has_a_bar_for_what_is_spent_and_says_what_is_left(ax):
     widths = sorted(patch.get_width() for patch in ax.patches)
     assert widths == pytest.approx([0.4, 1.2345678901234567 / 3, 1.0, 1.0])
     assert [text.get_text() for text in ax.texts] == [
-        "delta: 4e-6 of 1e-5 spent, 6e-6 left",
-        "epsilon: 1.235 of 3 spent, 1.765 left",
+        "delta: 4e-6 of 1e-5 spent, 6e-6 remaining",
+        "epsilon: 1.235 of 3 spent, 1.765 remaining",
     ]
 
 
 def test_limits_and_what_is_spent_are_rounded_up_and_what_is_left_down(ax):
     receipt = {"capacity": {"epsilon": BARELY_MORE}, "spent": {"epsilon": 0.30000001}}
     plots.budget(receipt, ax)
-    assert [text.get_text() for text in ax.texts] == ["epsilon: 0.3001 of 1.001 spent, 0.7 left"]
+    assert [text.get_text() for text in ax.texts] == ["epsilon: 0.3001 of 1.001 spent, 0.7 remaining"]
     shown = page(booked(**receipt))
-    assert "<td>0.300001</td><td>1.00001</td><td>0.7</td>" in shown and "limit when charged</th>" in shown
+    assert "<td>0.300001</td><td>1.00001</td><td>0.7</td>" in shown and "limit at the time of the charge</th>" in shown
 
 
 def test_what_is_left_is_never_too_much():

@@ -147,7 +147,7 @@ def test_text_has_a_line_for_every_item_and_indents_what_is_nested(release):
     given = {"links": ["one link", {"a": 1, "b": {"c": ["x", "y"]}}, [0, 1]], "utility": {}, "product": ["T1", "T2"]}
     text = str(statement(release, fields=given)).splitlines()
     assert text[0] == "Privacy: PRIVATE, within the limits stated below."
-    assert text[1].startswith("Protection: Not rated: required fields are missing. The release alone would be rated ")
+    assert text[1].startswith("Protection: Not rated: required fields are missing. The protection would be rated ")
     start = text.index("Links:")
     expected = ["  - one link", "  - a: 1", "    b:", "      c: x, y", "  - 0, 1"]
     assert text[start + 1 : start + 6] == expected

@@ -20,14 +20,14 @@ def said(found: Statement) -> str:
 
 
 def test_with_a_ledger_the_limit_of_all_releases_is_said():
-    together = "For everything charged to the account 'census' (3 releases so far), the limit was "
-    limit = "(epsilon, delta)-DP with epsilon = 3, delta = 1e-5 (replace_one) when this release was charged"
-    assert f"{together}{limit} (recorded in entry 7). {LATER}" in said(booked())
+    together = "The limit of the account 'census' applies to all releases charged to it together (3 releases so far). "
+    limit = "the limit was (epsilon, delta)-DP with epsilon = 3, delta = 1e-5 (replace_one)."
+    assert f"{together}When this release was charged (ledger entry 7), {limit} {LATER}" in said(booked())
     assert "(1 release so far)" in said(booked(releases=1))
     assert "NOT PRIVATE" in said(booked(seeded=1))
     budget = MemoryBudget(PureDP(2.0, "add_remove"))
     charged = LaplaceMechanism.calibrate(1.0, PureDP(0.5, "add_remove")).release(3.0, budget=budget)
-    assert "charged to the budget of this process, the limit was epsilon-DP with epsilon = 2" in said(
+    assert "When this release was charged (entry 0), the limit was epsilon-DP with epsilon = 2" in said(
         statement(charged)
     )
     assert LATER not in said(statement(charged))
@@ -66,9 +66,9 @@ def test_what_the_user_states_of_records_is_not_checked():
 
 
 def test_numbers_follow_from_the_curve_and_that_is_said():
-    assert "which can be stronger than epsilon and delta alone" in said(fitted().statement_)
+    assert "which can imply tighter bounds than epsilon and delta alone" in said(fitted().statement_)
     pure = statement(LaplaceMechanism.calibrate(1.0, PureDP(1.0, "add_remove")).release(3.0))
-    assert "which can be stronger than epsilon alone" in said(pure) and "delta = 0" not in said(pure)
+    assert "which can imply tighter bounds than epsilon alone" in said(pure) and "delta = 0" not in said(pure)
     assert "whole curve" not in said(kinds()["seeded"])
 
 

@@ -51,7 +51,7 @@ def test_a_regression_has_no_classes(regression):
     assert get_tags(model).regressor_tags.poor_score and get_tags(model).estimator_type == "regressor"
     public = model.statement_["public_quantities"]
     assert public["label_range"] == list(RANGE) and "classes" not in public
-    assert "the range of the labels, to which they were clipped" in public["assumptions"]
+    assert "the range of the target, to which its values were clipped" in public["assumptions"]
 
 
 def test_without_a_range_labels_are_clipped_to_the_unit_interval_with_a_warning_at_every_fit(regression):

@@ -144,7 +144,7 @@ def test_printed_it_says_what_will_be_done():
         "epsilon=3.0, delta=1e-05, adjacency=REPLACE_ONE",
         "469 steps",
         "256",
-        "n=60000 records",
+        "n = 60000 records",
         "0.00426667",
         "0.5 (per_layer)",
         "exact",
@@ -152,7 +152,7 @@ def test_printed_it_says_what_will_be_done():
         assert part in text, part
     assert "divided by 256," in text
     text = str(plan_of(records_per_group=3))
-    assert "of n=40 groups" in text
+    assert "of n = 40 groups" in text
     assert "divided by 24," in text
 
 

@@ -203,13 +203,13 @@ def test_the_clip_norm_is_that_of_the_plan():
 def test_what_the_steps_so_far_would_have_cost_is_called_no_guarantee():
     plan, model = plan_of(), model_of()
     with attached(plan, model) as private:
-        assert "epsilon so far 0 " in private.so_far()
+        assert "epsilon is 0 at" in private.so_far()
         walk(private, model, steps=2)
         words = private.so_far()
     assert "NOT a guarantee" in words
-    assert "after 2 of 5 steps" in words
+    assert "After 2 of 5 planned steps" in words
     assert repr(plan.goal) in words or str(plan.goal) in words
-    cost = float(words.split("so far ")[1].split()[0])
+    cost = float(words.split("epsilon is ")[1].split()[0])
     assert 0 < cost < 2.0
 
 

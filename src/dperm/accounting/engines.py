@@ -23,6 +23,11 @@ NEARLY = 3e-6  # width of a contour's bracket from which a lattice is asked as w
 RECENT = 256  # answers that are kept: plans, statements and ledgers ask for the same ones again
 WIDE = 0.1  # relative width from which the bounds of single steps may be better
 SINGLE_STEPS = "the steps' own bounds, added, are lower than the engines' (T11)"
+CONTOUR = "computed by numerical integration of the moment generating function along a line in the complex plane"
+LATTICE = (
+    "the privacy loss distribution has atoms or narrow peaks, so contour integration gives no tight interval; it is "
+    "computed on a lattice instead"
+)
 CROSSED = "the engines' bounds contradict each other or a single step, so the steps' own bounds are added (T11)"
 
 
@@ -156,15 +161,13 @@ def _two_engines(ask: Callable[[Engine], tuple[float, float]], goal: float) -> A
     from dperm.accounting.lattice import engine as lattice
 
     low, high = (float(end) for end in ask(contour))
-    answer = Answer(low, high, "contour", "the moment generating function decays along a line")
+    answer = Answer(low, high, "contour", CONTOUR)
     if answer.width <= max(goal, NEARLY):
         return answer
     below, above = (float(end) for end in ask(lattice))
     if high - low <= above - below:
-        return Answer(max(low, below), min(high, above), "contour", "the lattice's bracket is wider still")
-    return Answer(
-        max(low, below), min(high, above), "lattice", "the loss has atoms or near-atoms, so no line closes tightly"
-    )
+        return Answer(max(low, below), min(high, above), "contour", "the lattice engine gives a wider interval")
+    return Answer(max(low, below), min(high, above), "lattice", LATTICE)
 
 
 def _no_larger(composition: Composition, epsilon: float, delta: float) -> bool:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 HELP = f"""Compute the epsilon of a sequence of EVENTs at each --delta, or the delta at each --epsilon.
 
-Each result is an interval with certified ends for the dominating pair. The upper end is a valid bound for the
-mechanism. Upper ends are rounded up, lower ends down.
+Each result is an interval that is certified to contain the exact value for the dominating pair of the events. Its upper
+endpoint is a valid bound for the mechanism. Upper endpoints are rounded up, lower endpoints down.
 
 {EVENTS_HELP}
 \b
@@ -86,7 +86,7 @@ def _quantity(deltas: list[float], epsilons: list[float]) -> tuple[str, list[flo
 
     if deltas and epsilons:
         raise ParameterError(
-            "--delta and --epsilon exclude each other. Give --delta to get epsilon, or --epsilon to get delta."
+            "--delta and --epsilon are mutually exclusive. Give --delta to get epsilon, or --epsilon to get delta."
         )
     if not deltas and not epsilons:
         raise ParameterError("--delta or --epsilon is missing. Give --delta to get epsilon, or --epsilon to get delta.")
@@ -117,13 +117,13 @@ def _print_json(event: object, profile: "AccountedProfile", quantity: str, rows:
 
 
 def _print_table(profile: "AccountedProfile", quantity: str, rows: "Rows") -> None:
-    from dperm.cli.output import bracket, print_facts, print_table, up
+    from dperm.cli.output import bracket, print_facts, print_table, typed, up
 
-    headers = (_other(quantity), f"{quantity} at most", "bracket", "relative width", "engine")
+    headers = (_other(quantity), f"{quantity} at most", "interval", "relative width", "engine")
     print_table(
         headers,
         [
-            (repr(point), up(found.upper), bracket(found.lower, found.upper), up(found.width, 2), found.engine)
+            (typed(point), up(found.upper), bracket(found.lower, found.upper), up(found.width, 2), found.engine)
             for point, found in rows
         ],
     )

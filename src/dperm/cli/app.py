@@ -24,8 +24,9 @@ from dperm.cli import (
 
 HELP = """Fit models to personal data with differential privacy: plan fits, charge them to a budget, and audit them.
 
-A schema (dperm schema) declares the public bounds of the data; a ledger (dperm ledger) tracks the budget. The commands
-account, calibrate and explain read no data: events contain only public constants.
+A schema (dperm schema) declares the public bounds of the data; a ledger (dperm ledger) tracks the budget.
+"dperm account", "dperm calibrate" and "dperm explain" read no data: they compute privacy costs from public constants
+alone.
 
 \b
 Examples:
@@ -39,7 +40,7 @@ Exit codes (the message is on stderr):
   2    invalid option, file or data
   3    the budget does not cover the request, or the ledger cannot be trusted
   4    the request would release private data without a guarantee
-  5    an audit, ledger verify or a lesson found a problem
+  5    "dperm audit", "dperm ledger verify" or "dperm reproduce" found a problem
   130  interrupted; the amount charged is printed
 """
 
@@ -54,14 +55,16 @@ app.add_typer(
 )
 app.command(help=report.HELP, short_help="Write the privacy statement of a model.")(report.report)
 app.add_typer(schema.app, name="schema", short_help="Draft and check the public schema of a table.")
-app.add_typer(ledger.app, name="ledger", short_help="Open, show, verify and approve privacy budgets.")
+app.add_typer(ledger.app, name="ledger", short_help="Open accounts, show and verify budgets, and approve releases.")
 app.add_typer(audit.app, name="audit", short_help="Attack models and methods to test their privacy claims.")
 app.command(help=account.HELP, short_help=_ACCOUNT)(account.account)
 app.command(help=calibrate.HELP, short_help="Find the noise, rate or number of steps that meets a target.")(
     calibrate.calibrate
 )
-app.command(help=explain.HELP, short_help="Bound an attacker's success against a guarantee or events.")(explain.explain)
-app.command(help=reproduce.HELP, short_help="Check the claims of the lectures and redraw their figures.")(
+app.command(help=explain.HELP, short_help="Bound the success of any attacker, given a guarantee or events.")(
+    explain.explain
+)
+app.command(help=reproduce.HELP, short_help="Check the claims of five lectures on differential privacy.")(
     reproduce.reproduce
 )
 app.command(help=demo.HELP, short_help="Show the verbs at work, on synthetic data.")(demo.demo)

@@ -160,15 +160,18 @@ def _print_json(family: _Family, value: float, found: "Answer") -> None:
 
 
 def _print_table(family: _Family, shown: str, found: "Answer") -> None:
-    from dperm.cli.output import bracket, print_facts, print_table, up
+    from dperm.cli.output import bracket, print_facts, print_table, typed, up
 
-    headers = (family.role, f"epsilon at delta {family.delta!r} at most", "bracket", "engine")
+    headers = (family.role, f"epsilon at delta {typed(family.delta)} at most", "interval", "engine")
     print_table(headers, [(shown, up(found.upper), bracket(found.lower, found.upper), found.engine)])
     side = "up" if family.role == _NOISE else "down"
     print_facts(
         [
             ("adjacency", family.adjacency),
-            ("target", f"epsilon {family.epsilon!r} at delta {family.delta!r}; {family.role} is rounded {side}"),
+            (
+                "target",
+                f"epsilon {typed(family.epsilon)} at delta {typed(family.delta)}; {family.role} is rounded {side}",
+            ),
             (found.engine, found.why),
         ]
     )

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     Promise = ApproxDP | GDP | ZCDP
 
-HELP = f"""Bound the success of an attacker who knows all other records, against a guarantee or a sequence of EVENTs.
+HELP = f"""Bound the success of any attacker who knows all other records, given a guarantee or a sequence of EVENTs.
 
-Give one of: --epsilon with --delta, --mu (Gaussian DP), --rho (zero-concentrated DP), or events. All numbers are upper
-bounds, rounded up. Events give tighter bounds than their (epsilon, delta) guarantee, which must cover the worst
-mechanism.
+Give one of: --epsilon with --delta, --mu (Gaussian DP), --rho (zero-concentrated DP), or events. All numbers except
+the nearest Gaussian mu are upper bounds, rounded up. Events give tighter bounds than their (epsilon, delta) guarantee,
+which must hold for the worst mechanism that satisfies it.
 
 {EVENTS_HELP}
 \b
@@ -42,7 +42,9 @@ def explain(
     surprise: Annotated[
         float | None,
         number(
-            "--surprise", "Probability that the posterior bound is exceeded.", show_default="1e-6, or more if necessary"
+            "--surprise",
+            "Probability with which the bound on the attacker's posterior belief may be exceeded.",
+            show_default="1e-6, or more if necessary",
         ),
     ] = None,
     json: AsJson = False,
@@ -127,17 +129,20 @@ def _print_json(subject: dict[str, object], explanation: "Explanation") -> None:
 
 
 def _print_table(explanation: "Explanation") -> None:
-    from dperm.cli.output import print_paragraphs, print_table, up
+    from dperm.cli.output import print_paragraphs, print_table, typed, up
 
     mu = explanation.gdp_mu
     rows = [
-        *((f"true-positive rate at false-positive rate {x:g}", up(y)) for x, y in explanation.true_positive_rates),
-        ("advantage: true- minus false-positive rate", up(explanation.advantage)),
-        ("accuracy of a guess from even odds", up(explanation.accuracy)),
-        (f"posterior from even odds, exceeded with probability {explanation.surprise!r}", up(explanation.posterior)),
-        *((f"epsilon at delta {delta:g}", up(epsilon)) for delta, epsilon in explanation.epsilons),
-        ("nearest Gaussian mu (an approximation, not a guarantee)", "none" if mu is None else up(mu)),
+        *((f"true-positive rate at false-positive rate {typed(x)}", up(y)) for x, y in explanation.true_positive_rates),
+        ("attack advantage: true- minus false-positive rate", up(explanation.advantage)),
+        ("accuracy of an attacker's guess from even odds", up(explanation.accuracy)),
+        (
+            f"posterior belief from even odds, exceeded with probability {typed(explanation.surprise)}",
+            up(explanation.posterior),
+        ),
+        *((f"epsilon at delta {typed(delta)}", up(epsilon)) for delta, epsilon in explanation.epsilons),
     ]
     print_table((f"one record, {explanation.adjacency.value}", "at most"), rows)
     level = f"Protection level in a privacy statement: {explanation.protection.level}."
-    print_paragraphs((*explanation.sentences, level))
+    nearest = f"Nearest Gaussian mu: {'none' if mu is None else up(mu)} (an approximation, not a bound)."
+    print_paragraphs((nearest, *explanation.sentences, level))

@@ -27,7 +27,7 @@ LEDGER_ROOM = 2**18
 HELP = """Fit a private model to DATA, charge its privacy cost to a ledger, and write the model to a file.
 
 A schema declares bounds, categories and classes; write it without looking at the data. "dperm schema draft" writes a
-draft to fill in. Only the model is computed from the data.
+draft to fill in. Bounds, categories and classes are never derived from the data; only the model is.
 
 Steps: check the options and the schema; plan the fit; check the budget; reserve disk space for the model; read the data
 and enforce the bounds; charge the budget; train the model; record the release in the ledger; write the model to a file.

@@ -10,8 +10,9 @@ import typer
 
 from dperm.cli.charging import format_costs
 from dperm.cli.option_names import describe_reason
-from dperm.cli.output import below, plain_down, plain_up, print_facts, print_json
+from dperm.cli.output import DIGITS, below, plain_down, plain_up, print_facts, print_json
 from dperm.errors import DpermError
+from dperm.presentation.numbers import format_number
 
 if TYPE_CHECKING:
     from dperm.cli.charging import Account
@@ -73,7 +74,7 @@ def print_repeated(out: Path, account: "Account", *, as_json: bool) -> None:
 
 
 def format_guarantee(
-    promised: "AnyGuarantee", format_value: Callable[[str, Any], str] = lambda name, value: repr(value)
+    promised: "AnyGuarantee", format_value: Callable[[str, Any], str] = lambda name, value: _up(value)
 ) -> str:
     """Return a guarantee as text: kind, numbers formatted by ``format_value``, and adjacency."""
     from dperm.privacy.guarantee import guarantee_as_dict
@@ -87,13 +88,13 @@ def format_guarantee(
 
 def weak_protection(profile: "PrivacyProfile | None") -> list[tuple[str, str]]:
     """Return a line about a guarantee with weak protection; empty for other guarantees, and without one."""
-    from dperm.privacy.protection import format_success, protection
+    from dperm.privacy.protection import choice, format_success, protection
 
     found = None if profile is None else protection(profile)
     if found is None or found.level != "weak":
         return []
     success = format_success(found.success)
-    return [("protection", f"WEAK: an attacker who guesses one bit about one record can be {success}")]
+    return [("protection", f"WEAK: an attacker who {choice('record')} can be {success}")]
 
 
 def protection_data(profile: "PrivacyProfile | None") -> dict[str, object] | None:
@@ -149,11 +150,11 @@ def _left(account: "Account") -> list[tuple[str, str]]:
         chain = account.ledger.balances()
         most = spendable(chain)
     except DpermError as error:
-        return [("left", f"cannot be read: {error}")]
+        return [("remaining", f"cannot be read: {error}")]
     if chain[0].releases_left == 0:
         blocks = account.facts.blocks
-        return [("left", f"nothing: {blocks} of {blocks} releases are used")]
-    left = ("left", format_guarantee(chain[0].remaining, _down))
+        return [("remaining", f"nothing: {blocks} of {blocks} releases are used")]
+    left = ("remaining", format_guarantee(chain[0].remaining, _down))
     if most.limited_by is None:
         return [left]
     return [left, ("spendable", f"{format_guarantee(most.guarantee, _down)}, limited by account {most.limited_by!r}")]
@@ -173,8 +174,13 @@ def _left_data(account: "Account") -> dict[str, object]:
     return {**sizes, "limited_by": most.limited_by}
 
 
+def _up(number: Any) -> str:
+    """Return a number rounded up; a Renyi curve is returned in full."""
+    return plain_up(number) if isinstance(number, float) else repr(number)
+
+
 def _down(name: str, number: Any) -> str:
     """Return a number rounded down; delta remains in equal shares and needs no rounding."""
     if not isinstance(number, float):  # a Renyi curve
         return repr(number)
-    return f"{number:.7g}" if name == "delta" else plain_down(number)
+    return format_number(number, digits=DIGITS) if name == "delta" else plain_down(number)

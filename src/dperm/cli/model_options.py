@@ -49,7 +49,7 @@ EstimatorName = Annotated[
     typer.Option(
         "--estimator",
         metavar=ESTIMATORS,
-        show_default="logistic for classes, linear for a range",
+        show_default="logistic if the target has classes, linear if it has a range",
         help="Kind of model.",
     ),
 ]
@@ -85,7 +85,7 @@ Rows = Annotated[
         "--n",
         metavar="N",
         show_default=False,
-        help="Public number of records; dperm plan fit requires it under replace_one.",
+        help='Public number of records; "dperm plan fit" requires it under replace_one.',
     ),
 ]
 Quantile = Annotated[

@@ -21,7 +21,7 @@ def option_name(argument: str) -> str:
 
 
 def spell_option(argument: str, value: str | None) -> str:
-    """Spell a reference to an argument as an option, if the running command has it; otherwise as in Python.
+    """Format a reference to an argument as an option, if the running command has it; otherwise as in Python.
 
     A `dperm.presentation.spelling.Spelling`. Strings and lists lose their Python quotes: ``method="sgd"`` is
     ``--method sgd``, and ``parents=['main']`` is ``--parent main``.

@@ -66,6 +66,6 @@ Events:
   numbers may be fractions: rate=256/60000
 
 The noise multiplier is the standard deviation of the noise (laplace: its scale) divided by the sensitivity to one
-record added or removed. The guarantees pure and approximate refer to --adjacency, unless they name another: pure(0.1,
-adjacency=add_remove).
+record added or removed. The guarantees in "pure" and "approximate" events hold under --adjacency, unless the event
+names another adjacency: pure(0.1, adjacency=add_remove).
 """

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 import typer
 
-from dperm.presentation.numbers import format_down, format_up
+from dperm.presentation.numbers import format_down, format_number, format_up
 
 DIGITS = 7
 BRACKET_DIGITS = 10
@@ -39,6 +39,11 @@ def plain_up(number: float) -> str:
 def plain_down(number: float) -> str:
     """Return a short decimal as it was typed, and a longer one rounded down."""
     return format_down(float(number), DIGITS)
+
+
+def typed(number: float) -> str:
+    """Return an input as it was typed, in full, such as 0.1 or 1e-6."""
+    return format_number(number, digits=17)
 
 
 def bracket(lower: float, upper: float) -> str:

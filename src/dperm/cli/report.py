@@ -21,16 +21,17 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".html", ".md", ".json")
 DRAFT_HEAD = """\
-# Fields that only you can state about this model, for: dperm report MODEL -o statement.html --fields FILE
+# Fields that only you can fill in for this model, for: dperm report MODEL -o statement.html --fields FILE
 # Remove the "# " before a line and complete it. Lines that stay commented out are marked as gaps in the statement.
 # The statement rates the protection only when every line marked REQUIRED is filled in.
 """
 HELP = """Write the privacy statement of MODEL: guarantee, mechanism, data, attack success and limitations.
 
 The suffix of the output file sets the format: a self-contained web page (.html), Markdown (.md) or JSON (.json).
---fields is a TOML file with the fields that only you can state, such as the curator and the reason for epsilon; missing
-fields are marked as gaps. --draft-fields writes such a file to fill in, with a hint for every gap. Once all required
-fields are stated, the statement rates the protection as strong, moderate or weak by the success of the best attack.
+--fields is a TOML file with the fields that only you can fill in, such as the curator and the reason for epsilon;
+missing fields are marked as gaps. --draft-fields writes a draft of this file, with a hint for every gap. Once all
+required fields are filled in, the statement rates the protection as strong, moderate or weak by the success of the best
+attack.
 --audit adds the results of dperm audit model; audits of other models are refused. If an audit has refuted the claim,
 the statement begins with the refutation, and the exit code is 5.
 
@@ -53,7 +54,7 @@ def report(
     fields: Annotated[
         Path | None,
         typer.Option(
-            "--fields", metavar="FILE", show_default=False, help="TOML file with the fields that only you can state."
+            "--fields", metavar="FILE", show_default=False, help="TOML file with the fields that only you can fill in."
         ),
     ] = None,
     draft_fields: Annotated[

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Result = tuple[Lesson, Outcome]
 
-HELP = """Check the claims of the lectures and redraw their figures.
+HELP = """Check the claims of five lectures on differential privacy, and redraw their figures (sources: docs/errata.md).
 
 Without NAME, the command lists the lessons. The name of a lecturer selects all lessons of that lecture; "all" selects
 every lesson and takes a minute or two. Each lesson states a claim from a lecture, corrects it if necessary, and checks

@@ -33,8 +33,9 @@ Examples:
   dperm schema draft data.csv --target income -o draft.toml
   dperm schema draft data.csv --json
 """
-CHECK_HELP = """Check a schema and, with DATA, that the file has its columns. Only names are compared; no values are
-read.
+CHECK_HELP = """Check a schema; with DATA, also check that the file has the columns of the schema.
+
+Only names are compared; no values are read.
 
 \b
 Examples:

@@ -17,17 +17,19 @@ CATEGORY = (f"categories = [{FILL}]", f"# impute = {FILL}", "# other = true")
 CLASSES = f"classes = [{FILL}, {FILL}]"
 RANGE = f"range = [{FILL}, {FILL}]"
 HEAD = f"""\
-# A draft of a schema for dperm, made from the names (and types) of the columns alone: no value was read.
-# Replace every "{PLACEHOLDER}" by values known WITHOUT the data: from a questionnaire, a code book, the law. Values
-# taken from the data (a minimum, a mean, the categories that occur) leak. Delete columns that are not to be used.
+# Draft of a schema for dperm, made from the names (and types) of the columns alone: no values were read.
+# Replace every "{PLACEHOLDER}" with values known WITHOUT the data: from a questionnaire, a code book or the law. Values
+# taken from the data (a minimum, a mean, the categories that occur) leak information about the data. Delete columns
+# that should not be used.
 #
-# low, high    a number is clipped to these bounds; too wide costs accuracy, too narrow clips, neither costs privacy
+# low, high    numbers are clipped to these bounds; bounds that are too wide cost accuracy, bounds that are too narrow
+#              clip values; neither costs privacy
 # categories   all possible values; each becomes a feature
-# other        true: all other values share one feature; without it they are refused
-# impute       replaces missing values; without it they are refused
+# other        if true, all other values share one feature; otherwise they are refused
+# impute       replaces missing values; without it, missing values are refused
 """
 OPEN = "# a number:"
-OPEN_OTHER = "# or one of some values:"
+OPEN_OTHER = "# or a category:"
 
 
 def draft(types: Mapping[str, str], target: str | None = None) -> str:
@@ -58,7 +60,7 @@ def _column(name: str, kind: str) -> str:
         "number": NUMBER,
         "truth": ("low = 0", "high = 1", f"# impute = {FILL}"),
         "text": CATEGORY,
-        "other": (f"low = {FILL}  # dates and the like have to be made numbers first; or delete this column",),
+        "other": (f"low = {FILL}  # convert dates and similar values to numbers first, or delete this column",),
     }.get(kind, (OPEN, *map(_commented, NUMBER), OPEN_OTHER, *map(_commented, CATEGORY)))
     return "\n".join([f"[columns.{_key(name)}]", *lines, ""])
 
@@ -66,11 +68,11 @@ def _column(name: str, kind: str) -> str:
 def _target(name: str | None, kind: str) -> str:
     """Return the table of the target, with classes or a range."""
     if name is None:
-        given = ["[target]", f"name = {FILL}  # the column to predict, and no other table for it above"]
+        given = ["[target]", f"name = {FILL}  # the column to predict; it must not have a table above"]
     else:
         given = ["[target]", f"name = {_text(name)}"]
     ways = {"text": (CLASSES,), "truth": ("classes = [false, true]",)}
-    both = ("# labels:", _commented(CLASSES), "# or a number:", _commented(RANGE))
+    both = ("# a class:", _commented(CLASSES), "# or a number:", _commented(RANGE))
     return "\n".join([*given, *ways.get(kind, both), ""])
 
 

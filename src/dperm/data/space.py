@@ -161,7 +161,7 @@ class FeatureSpace:
         Returns
         -------
         ndarray
-            Coefficients for the bounded rows, that of the constant column last.
+            Coefficients for the bounded rows; the coefficient of the constant column comes last.
 
         Raises
         ------

@@ -26,7 +26,7 @@ class Softmax:
     """Softmax loss -log p_y, p_k = e^{u_k} / sum_j e^{u_j}: gradient p - e_y, second derivatives diag(p) - p p' (T53).
 
     The gradient is at most sqrt(2) long, the matrix has rank K - 1, eigenvalues of at most 1/2 and trace 1 - ||p||^2 <=
-    1 - 1/K, so 1/K in the mean over its rank (T53a). For two classes use the logistic loss.
+    1 - 1/K, so 1/K on average over its rank (T53a). For two classes use the logistic loss.
 
     A limit shortens the gradient p - e_y. For K > 2 the result is not the gradient of a convex function. It is for
     gradient perturbation only, where clipping needs no convexity (T46).

@@ -38,7 +38,7 @@ class Balance:
     facts
         Declarations of the account, with its current limit.
     meters
-        Capacity and spending in each currency, in units.
+        Capacity and spending in each currency, in integer multiples of the account's smallest unit.
     """
 
     facts: AccountFacts
@@ -51,13 +51,13 @@ class Balance:
 
     @property
     def spent(self) -> dict[str, float]:
-        """Total cost in each currency, rounded up. The total is a meter reading, not a guarantee (T14)."""
+        """Total cost in each currency, rounded up. The total only records the charges; it is not a guarantee (T14)."""
         rule = self.facts.rule
         return {name: round_up(amount(rule, name, self.meters[name].spent)) for name in rule.names}
 
     @property
     def capacity(self) -> dict[str, float]:
-        """Limit of each total, rounded down."""
+        """Limit in each currency, rounded down."""
         return limits(self.facts.rule)
 
     def left(self, name: str) -> Fraction:
@@ -243,7 +243,7 @@ def shortfall(chain: Sequence[Balance]) -> str | None:
         return None
     scarce = next(one for one in chain if one.account == found.limited_by)
     return (
-        f"account {own.account!r} has {own.remaining!r} left, and its ancestors do not cover that: account "
-        f"{scarce.account!r} has {scarce.remaining!r} left. All accounts together cover a release of "
+        f"account {own.account!r} has {own.remaining!r} remaining, but its ancestor {scarce.account!r}, which "
+        f"has {scarce.remaining!r} remaining, does not cover that. The largest release that every account covers is "
         f"{found.guarantee!r}."
     )

@@ -122,8 +122,8 @@ def require_covered(books: Books, charge: Charge, event: Event) -> None:
         if asked > meter.capacity - meter.spent:
             left = amount(rule, name, meter.capacity - meter.spent)
             raise BudgetError(
-                f"{in_brief(event)} {shortage(name, amount(rule, name, asked), left)} of the limit "
-                f"{limits(rule)[name]!r} of account {charge.facts.name!r}. Nothing was charged.",
+                f"{in_brief(event)} {shortage(name, amount(rule, name, asked), left)} of the limit of "
+                f"{limits(rule)[name]!r} remains in account {charge.facts.name!r}. Nothing was charged.",
                 remedy=_remedy(name, amount(rule, name, asked), left),
             )
 

@@ -198,12 +198,12 @@ class Ledger:
 
     @property
     def spent(self) -> dict[str, float]:
-        """Total of the charged costs, rounded up. The total is a meter reading, not a guarantee (T14)."""
+        """Total of the charged costs, rounded up. The total only records the charges; it is not a guarantee (T14)."""
         return self._balance().spent
 
     @property
     def capacity(self) -> dict[str, float]:
-        """Limit of each total, rounded down."""
+        """Limit in each currency, rounded down."""
         return limits(self.account_facts.rule)
 
     @property
@@ -358,7 +358,7 @@ class Ledger:
         LedgerError
             If the ledger cannot be read or trusted.
         AdjacencyError, ConversionError
-            If the event has no cost under the account's adjacency, or in its currency.
+            If the cost of the event cannot be computed under the account's adjacency, or expressed in its currency.
         """
         line = consult(self._store, lambda books: bookkeeping.family(books, self._name(books)))
         asked = self.request_id or uuid.uuid4().hex
@@ -401,7 +401,7 @@ class Ledger:
         LedgerError
             If the ledger cannot be read, written or trusted.
         AdjacencyError, ConversionError
-            If the event has no cost under the account's adjacency, or in its currency.
+            If the cost of the event cannot be computed under the account's adjacency, or expressed in its currency.
 
         Notes
         -----

@@ -36,9 +36,9 @@ class Migration:
 def migrate(location: str | os.PathLike[str], backup: str | os.PathLike[str] | None = None) -> Migration:
     """Upgrade a ledger of an earlier dperm version to the format of this version.
 
-    No entry, total or key changes, so hash chains, anchors and receipts stay valid. The ledger is verified before and
-    after. All changes are one transaction: after a crash the ledger has the old format or the new one, and the call can
-    be repeated. Earlier versions refuse the migrated ledger.
+    Entries, totals and keys stay the same, so hash chains, anchors and receipts remain valid. The ledger is verified
+    before and after. All changes are one transaction: after a crash the ledger has the old format or the new one, and
+    the call can be repeated. Earlier versions refuse the migrated ledger.
 
     Parameters
     ----------

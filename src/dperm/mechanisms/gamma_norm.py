@@ -133,7 +133,7 @@ class GammaNormMechanism(GammaNormNoise):
     @property
     def law(self) -> Law:
         """Gamma-norm distribution, rounded to the grid."""
-        return Law.on_grid("gamma norm", self.calibration.grid.exponent)
+        return Law.on_grid("gamma-norm noise", self.calibration.grid.exponent)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
         """Return ``value`` plus exact gamma-norm noise on the grid.

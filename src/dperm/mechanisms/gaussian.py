@@ -117,10 +117,10 @@ class GaussianMechanism(AdditiveMechanism):
     def law(self) -> Law:
         """Gaussian distribution on the grid, or in floating point for grade "fast"."""
         if Grade.of(self.grade) is Grade.FAST:
-            return Law(
-                "floating-point Gaussian: the guarantee is the ideal mechanism's, low-order bits may leak", Grade.FAST
-            )
-        return Law.on_grid("Gaussian", self.calibration.grid.exponent)
+            family = "floating-point Gaussian noise"
+            words = f"{family}; the guarantee is that of the ideal mechanism, and low-order bits may leak"
+            return Law(words, Grade.FAST, family=family)
+        return Law.on_grid("Gaussian noise", self.calibration.grid.exponent)
 
     @property
     def standard_deviation(self) -> float:

@@ -93,8 +93,8 @@ class GaussianMixtureMechanism(GammaNormNoise):
     @property
     def law(self) -> Law:
         """Gaussian mixture on the grid, with its eta and tau."""
-        family = "finite Gaussian mixture for gamma norm"
-        words = f"{family}, rounded to the grid 2^{self.calibration.grid.exponent}"
+        family = "gamma-norm noise from a finite Gaussian mixture"
+        words = f"{family}, rounded to multiples of 2^{self.calibration.grid.exponent}"
         return Law(words, eta=self.mixture.eta, tau=self.mixture.tau, family=family)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:

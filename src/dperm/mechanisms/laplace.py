@@ -148,7 +148,7 @@ class LaplaceMechanism(AdditiveMechanism):
     @property
     def law(self) -> Law:
         """Laplace distribution, rounded to the grid."""
-        return Law.on_grid("Laplace", self.calibration.grid.exponent)
+        return Law.on_grid("Laplace noise", self.calibration.grid.exponent)
 
     @property
     def standard_deviation(self) -> float:
@@ -277,7 +277,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
     @property
     def law(self) -> Law:
         """Discrete Laplace distribution on the integers."""
-        return Law("discrete Laplace on the integers, drawn exactly")
+        return Law("discrete Laplace noise on the integers, drawn exactly")
 
     @property
     def standard_deviation(self) -> float:

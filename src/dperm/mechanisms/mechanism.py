@@ -29,7 +29,7 @@ class Law:
     words
         Description of the distribution for the record.
     family
-        Name of the distribution without its grid, such as "Gaussian"; ``words`` where there is no grid.
+        Name of the distribution without its grid, such as "Gaussian noise"; ``words`` where there is no grid.
     grade
         "exact" or "fast": exact or floating-point draws.
     eta, tau
@@ -50,8 +50,17 @@ class Law:
 
     @classmethod
     def on_grid(cls, family: str, exponent: int) -> "Law":
-        """Return a distribution rounded to the grid 2^exponent and sampled exactly."""
-        return cls(f"{family} rounded to the grid 2^{exponent}, drawn exactly", family=family)
+        """Return a distribution rounded to multiples of 2^exponent and sampled exactly."""
+        return cls(f"{family}, rounded to multiples of 2^{exponent} and drawn exactly", family=family)
+
+    def words_at(self, place: str) -> str:
+        """Return the description of the noise at a place, such as "Gaussian noise on the coefficients, rounded ..."."""
+        return noise_at(place, self.words, self.family)
+
+
+def noise_at(place: str, words: str, family: str) -> str:
+    """Return the description ``words`` of noise, with its place after the name of the distribution, ``family``."""
+    return f"{family} {place}{words.removeprefix(family)}"
 
 
 class Mechanism(ABC, Generic[Raw, Value]):

@@ -117,7 +117,7 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
     @property
     def law(self) -> Law:
         """Exact draws of randomized response."""
-        return Law("randomised response, drawn exactly")
+        return Law("randomized response, drawn exactly")
 
     @property
     def theorems(self) -> tuple[str, ...]:

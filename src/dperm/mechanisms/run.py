@@ -235,7 +235,7 @@ def _record(facts: ReleaseFacts, source: Bits) -> Record:
     """Return the facts as a record, with the time before the value was read."""
     return Record(
         **facts.known,
-        noise=f"{facts.noise}; bits: {_describe_bits(source)}",
+        noise=f"{facts.noise}; random bits: {_describe_bits(source)}",
         seeded=not source.is_private,
         timestamp=datetime.now(UTC).isoformat(timespec="seconds"),
     )
@@ -255,10 +255,15 @@ def _ledger_facts(record: Record) -> dict[str, object]:
 
 def _describe_bits(source: Bits) -> str:
     if type(source) is SystemBits:
-        return "AES-256-CTR, fresh key from the operating system"
+        return "AES-256-CTR with a fresh key from the operating system"
     if source.is_private:
         return f"{type(source).__name__}, which its maker declares private"
-    return f"NOT PRIVATE, they follow from {source!r}"
+    return f"NOT PRIVATE (generated from {_describe_seed(source)})"
+
+
+def _describe_seed(source: Bits) -> str:
+    seed = getattr(source, "seed", None)
+    return repr(source) if seed is None else f"seed {seed}"
 
 
 @lru_cache(maxsize=1)

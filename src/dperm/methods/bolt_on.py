@@ -313,7 +313,7 @@ class BoltOn:
             Fact(
                 "noise.bolt_on",
                 "{passes} passes with {batch} of {@n:{n}} records in an update. One record moves the last iterate by "
-                "at most {sensitivity:.3g} (T33, T34), so {law} noise of standard deviation {deviation:.3g} is added "
+                "at most {sensitivity:.3g} (T33, T34), so {noise} of standard deviation {deviation:.3g} is added "
                 "to each coefficient.",
                 {
                     "passes": descent.run.passes,
@@ -321,6 +321,7 @@ class BoltOn:
                     "n": records,
                     "sensitivity": mechanism.sensitivity,
                     "law": mechanism.name,
+                    "noise": mechanism.law.family,
                     "deviation": mechanism.standard_deviation,
                 },
             )
@@ -379,12 +380,12 @@ class BoltOnPlan(Plan):
     @property
     def noise(self) -> str:
         """Distribution of the noise on the coefficients."""
-        return f"on the coefficients: {self.mechanism.law.words}"
+        return self.mechanism.law.words_at("on the coefficients")
 
     @property
     def noise_family(self) -> str:
         """Description of the noise without its grid."""
-        return f"on the coefficients: {self.mechanism.law.family}"
+        return f"{self.mechanism.law.family} on the coefficients"
 
     @property
     def numbers(self) -> dict[str, object]:

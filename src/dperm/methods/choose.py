@@ -141,12 +141,13 @@ def _on_clipping(before: ProblemSpec, after: ProblemSpec) -> tuple[Fact, ...]:
     if after.clip is None or after.clip == before.clip:
         return ()
     effects = {
-        LabelKind.NUMBER: "beyond that, larger residuals do not give larger gradients, as in Huber's loss.",
+        LabelKind.NUMBER: "beyond that, larger residuals do not give larger gradients, as in the Huber loss.",
         LabelKind.SIGN: "this halves the noise, but makes predicted probabilities overconfident. Set {@clip:1.0} for "
         "calibrated probabilities.",
     }
     effect = effects.get(after.loss.labels, "this reduces the noise.")
-    template = f"Gradients are clipped to norm {{clip:.3g}} ({{share:.2g}} times the radius, T44): {effect}"
+    largest = "largest gradient norm" if after.loss.labels is LabelKind.SIGN else "bound on the norm of a row"
+    template = f"Gradients are clipped to norm {{clip:.3g}} ({{share:.2g}} times the {largest}, T44): {effect}"
     return (Fact("clip.default", template, {"clip": after.clip, "share": after.clip / after.radius}),)
 
 
@@ -249,7 +250,8 @@ def _on_objective(spec: ProblemSpec, goal: AnyGuarantee) -> Fact:
     undeclared = spec.regularization is None and spec.n is None
     rule = " {@n} was not declared, so the choice of Lambda does not use it." if undeclared else ""
     cause = (
-        f"the loss is a smooth function of one score, so noise in the objective disturbs the coefficients least.{rule}"
+        f"the loss is a smooth function of the linear predictor, so of all methods, noise in the objective perturbs "
+        f"the coefficients least.{rule}"
     )
     return _chosen("objective", cause)
 

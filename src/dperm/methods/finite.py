@@ -119,18 +119,18 @@ class FiniteClass:
 
     - *errors*: the 0-1 loss of the sign of x'theta, times the class weight: Delta = w (T61).
     - *loss*: the loss of the problem, whose range B is finite because rows and hypotheses are bounded: Delta = w B. The
-      selection is one sample of a posterior at temperature r, with a uniform prior on the class (T49).
+      selection is one sample of a posterior with inverse temperature r and a uniform prior on the class (T49).
 
     The cost of a record depends on this record alone, to the last bit. Scores are therefore summed column by column,
-    and not by a matrix product, whose rounding can depend on the position of a row. The regularisation and the clip of
-    a problem are ignored.
+    and not by a matrix product, whose rounding can depend on the position of a row. The regularization and the clipping
+    of a problem are ignored.
 
     Parameters
     ----------
     hypotheses
-        Public coefficients, one row for each hypothesis, in the bounded space (`dperm.data.space.FeatureSpace`), with
-        that of the constant column last. `FeatureSpace.theta` converts coefficients in the user's units. The hypotheses
-        must not be taken from the data.
+        Public coefficients, one row for each hypothesis, in the bounded space (`dperm.data.space.FeatureSpace`); the
+        coefficient of the constant column comes last. `FeatureSpace.theta` converts coefficients in the user's units.
+        The hypotheses must not be taken from the data.
     score
         "errors" or "loss".
 

@@ -117,9 +117,9 @@ class GradientPerturbation:
         mechanism = step_mechanism(spec, goal, descent)
         why = Fact(
             "noise.gradient",
-            "{steps} steps of {step_size:.3g} with momentum {momentum:g}, the last {averaged} averaged. Each step adds "
-            "noise of standard deviation {deviation:.3g} to the mean gradient, calibrated to per-record gradients of "
-            "norm at most {gradient:.3g} and {@n:{n}}.",
+            "{steps} steps of {step_size:.3g} with momentum {momentum:g}; the last {averaged} iterates are averaged. "
+            "Each step adds noise of standard deviation {deviation:.3g} to the mean gradient, calibrated to "
+            "per-record gradients of norm at most {gradient:.3g} and {@n:{n}}.",
             {
                 "steps": descent.steps,
                 "step_size": descent.step_size,
@@ -167,12 +167,16 @@ class GradientPlan(Plan):
     @property
     def noise(self) -> str:
         """Distribution of the noise on the gradient of each step."""
-        return f"on the gradient of each of {self.descent.steps} steps: {self.mechanism.law.words}"
+        return self.mechanism.law.words_at(self._place)
 
     @property
     def noise_family(self) -> str:
         """Description of the noise without its grid."""
-        return f"on the gradient of each of {self.descent.steps} steps: {self.mechanism.law.family}"
+        return f"{self.mechanism.law.family} {self._place}"
+
+    @property
+    def _place(self) -> str:
+        return f"on the gradient in each of {self.descent.steps} steps"
 
     @property
     def numbers(self) -> dict[str, object]:

@@ -66,7 +66,12 @@ class LinearTerm(ABC):
     @property
     def words(self) -> str:
         """Description of the distribution and its grid."""
-        return f"{self.name} rounded to the grid 2^{self.grid.exponent}, drawn exactly"
+        return f"{self.family}, rounded to multiples of 2^{self.grid.exponent} and drawn exactly"
+
+    @property
+    def family(self) -> str:
+        """Description of the distribution without its grid."""
+        return f"{self.name.replace(' ', '-')} noise"
 
     def draw(self, stream: Stream) -> Floats:
         """Return one draw of b, rounded to the grid."""

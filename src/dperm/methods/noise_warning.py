@@ -117,8 +117,9 @@ def _about_skewed_labels(plan: SufficientPlan, n: int) -> DpermWarning | None:
     return DpermWarning(
         f"the noise of {quoted_arg('method', 'sufficient')} grows with {arg('label_range')}. With {n} records, "
         f"{plan.spec.dim} "
-        f"coefficients and {plan.goal}, it outweighs skewed labels: labels with a mean near an end of the range and a "
-        f"standard deviation below about {share:.0%} of it. Expect predictions no better than a constant for them.",
+        f"coefficients and {plan.goal}, it outweighs skewed targets: targets with a mean near an end of the range and "
+        f"a standard deviation below about {100 * share:.0f} % of it. Expect predictions no better than a constant for "
+        f"them.",
         remedy=f"Use {quoted_arg('method', 'objective')}, a narrower public {arg('label_range')}, a larger "
         f"epsilon or more records.",
     )

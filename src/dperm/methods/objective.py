@@ -25,6 +25,7 @@ from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.gamma_norm import GammaNormMechanism
 from dperm.mechanisms.gaussian import GaussianMechanism
+from dperm.mechanisms.mechanism import noise_at
 from dperm.methods.coefficient_noise import PURE_NOISE_IS_SMALLER, checked_noise
 from dperm.methods.conditions import epsilon_and_delta, is_pure, require_gradient_of_loss, smooth_alternatives
 from dperm.methods.defaults import objective_regularization, with_default_regularization
@@ -298,12 +299,14 @@ class ObjectivePlan(Plan):
     @property
     def noise(self) -> str:
         """Distributions of the noise in the objective and on the coefficients."""
-        return f"in the objective: {self.linear_term.words}; on the coefficients: {self.mechanism.law.words}"
+        term, law = self.linear_term, self.mechanism.law
+        return f"{noise_at('in the objective', term.words, term.family)}; {law.words_at('on the coefficients')}"
 
     @property
     def noise_family(self) -> str:
         """Description of the noise without its grid."""
-        return f"in the objective: {self.linear_term.name}; on the coefficients: {self.mechanism.law.family}"
+        term, law = self.linear_term, self.mechanism.law
+        return f"{term.family} in the objective; {law.family} on the coefficients"
 
     @property
     def numbers(self) -> dict[str, object]:
@@ -344,11 +347,11 @@ def require_smooth(spec: ProblemSpec) -> None:
 
 def noise_reason(spec: ProblemSpec, found: Perturbation) -> Fact:
     """Return the noise in the objective and the cost of the determinant as a reason of the plan."""
-    charged = "costs {determinant:.3g} of epsilon" if found.determinant else "costs nothing"
+    charged = "costs an epsilon of {determinant:.3g}" if found.determinant else "costs nothing"
     return Fact(
         "noise.objective",
         "Noise of standard deviation {deviation:.3g} ({law}) is added to the gradient of the objective, calibrated to "
-        f"per-record gradients of norm at most {{gradient:.3g}}. The determinant {charged} at Lambda = "
+        f"per-record gradients of norm at most {{gradient:.3g}}. The Jacobian determinant {charged} at Lambda = "
         "{strength:.3g} (T37).",
         {
             "deviation": found.term.deviation,

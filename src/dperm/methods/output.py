@@ -82,11 +82,12 @@ class OutputPerturbation:
         reasons.append(
             Fact(
                 "noise.output",
-                "One record moves the minimiser by at most {sensitivity:.3g} (T30), so {law} noise of standard "
+                "One record moves the minimizer by at most {sensitivity:.3g} (T30), so {noise} of standard "
                 "deviation {deviation:.3g} is added to each coefficient.",
                 {
                     "sensitivity": output_sensitivity(spec, goal.adjacency),
                     "law": mechanism.name,
+                    "noise": mechanism.law.family,
                     "deviation": mechanism.standard_deviation,
                 },
             )
@@ -127,12 +128,12 @@ class OutputPlan(Plan):
     @property
     def noise(self) -> str:
         """Distribution of the noise on the coefficients."""
-        return f"on the coefficients: {self.mechanism.law.words}"
+        return self.mechanism.law.words_at("on the coefficients")
 
     @property
     def noise_family(self) -> str:
         """Description of the noise without its grid."""
-        return f"on the coefficients: {self.mechanism.law.family}"
+        return f"{self.mechanism.law.family} on the coefficients"
 
     @property
     def numbers(self) -> dict[str, object]:

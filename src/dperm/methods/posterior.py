@@ -177,7 +177,7 @@ class PosteriorSampling:
         return math.ceil(ROOM * spec.n) if self.most_rows is None else int(self.most_rows)
 
     def _sampler(self, spec: ProblemSpec, goal: ApproxDP, rows: int) -> RejectionSampler:
-        """Return the sampler with the highest certified temperature."""
+        """Return the sampler with the largest certified inverse temperature."""
         mu = gaussian_mu(_kept(goal))
         sampler = self._tempered(spec, goal, rows, mu)
         self._require_feasible(sampler, mu)
@@ -244,7 +244,7 @@ class PosteriorPlan(Plan):
         """Distribution of the released sample."""
         return (
             f"one sample of the posterior to the power {self.sampler.temperature:.6g}, by exact rejection of Gaussian "
-            f"proposals on the grid 2^{self.sampler.grid.exponent}"
+            f"proposals on multiples of 2^{self.sampler.grid.exponent}"
         )
 
     @property

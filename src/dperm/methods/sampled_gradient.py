@@ -19,11 +19,12 @@ from dperm.erm.gradient import batch_gradient
 from dperm.erm.rounding import gradient_error
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import ParameterError
+from dperm.mechanisms.mechanism import noise_at
 from dperm.methods.descent import project
 from dperm.methods.gradient import AVERAGE, PROJECTION, default_projection, public_normaliser
 from dperm.methods.optimizers import Optimizer
 from dperm.methods.plan import FAR, Plan, row_limit
-from dperm.methods.sampled_noise import SampledNoise, approximate_goal
+from dperm.methods.sampled_noise import FAMILY, SampledNoise, approximate_goal
 from dperm.methods.sampling import (
     USUAL_AVERAGE,
     SampledSteps,
@@ -124,9 +125,9 @@ class SampledGradient:
         expected = sampling.rate * normaliser
         why = Fact(
             "noise.sgd",
-            "{steps} steps, each on a Poisson sample of {expected:.6g} of {@n:{n}} records on average, the last "
-            "{averaged} averaged. Each step adds noise of standard deviation {deviation:.3g} to the mean gradient, "
-            "calibrated to per-record gradients of norm at most {gradient:.3g}.",
+            "{steps} steps, each on a Poisson sample of the records ({@n:{n}}), {expected:.6g} on average; the last "
+            "{averaged} iterates are averaged. Each step adds noise of standard deviation {deviation:.3g} to the mean "
+            "gradient, calibrated to per-record gradients of norm at most {gradient:.3g}.",
             {
                 "steps": sampling.steps,
                 "expected": expected,
@@ -186,12 +187,16 @@ class SampledGradientPlan(Plan):
     @property
     def noise(self) -> str:
         """Distribution of the noise on the gradient of each sample."""
-        return f"on the gradient of the sample of each of {self.sampling.steps} steps: {self.step_noise.words}"
+        return noise_at(self._place, self.step_noise.words, FAMILY)
 
     @property
     def noise_family(self) -> str:
         """Description of the noise without its grid."""
-        return f"on the gradient of the sample of each of {self.sampling.steps} steps: Gaussian"
+        return f"{FAMILY} {self._place}"
+
+    @property
+    def _place(self) -> str:
+        return f"on the sum of the sample's gradients in each of {self.sampling.steps} steps"
 
     @property
     def numbers(self) -> dict[str, object]:

@@ -41,6 +41,8 @@ from dperm.privacy import Adjacency, ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered, raised
 
+FAMILY = "Gaussian noise"
+"""Name of the distribution in descriptions."""
 STEPS = "It is the number of released sums."
 FAILURE = "It is the probability that one of the sums has an error beyond its bound."
 SHARES = (2.0**-20, 0.5)
@@ -141,7 +143,7 @@ class SampledNoise:
     @property
     def words(self) -> str:
         """Description of the distribution and its grid."""
-        return f"Gaussian rounded to the grid 2^{self.grid.exponent}, drawn exactly"
+        return f"{FAMILY}, rounded to multiples of 2^{self.grid.exponent} and drawn exactly"
 
     @property
     def theorems(self) -> tuple[str, ...]:

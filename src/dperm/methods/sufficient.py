@@ -113,10 +113,10 @@ EIGENVALUE_SHARE = 1 / 16
 
 @dataclass(frozen=True)
 class SufficientStatistics:
-    """Ridge regression from noisy sums of x x' and y x (AdaSSP), for the squared loss without a clip.
+    """Ridge regression from noisy sums of x x' and y x (AdaSSP), for the squared loss without clipping.
 
-    Rows and labels are bounded, so the sums have a finite sensitivity, and no gradient is clipped. Gaussian noise is
-    added to two releases: the smallest eigenvalue of the sum of x x', and both sums as one vector. The rest is
+    Rows and targets are bounded, so the sums have a finite sensitivity, and no gradient is clipped. Two statistics are
+    released with Gaussian noise: the smallest eigenvalue of the sum of x x', and both sums as one vector. The rest is
     post-processing (T3): a ridge penalty that depends on the noise and on the eigenvalue, and the solution of a linear
     system. The number of records need not be public.
 
@@ -196,7 +196,7 @@ class SufficientPlan(Plan):
     @property
     def noise(self) -> str:
         """Distribution of the noise on both releases."""
-        return f"on the least eigenvalue, then on the sums of squares and of labels times rows: {self.sums.law.words}"
+        return self.sums.law.words_at("on the least eigenvalue, and on the sums of squares and of targets times rows")
 
     @property
     def numbers(self) -> dict[str, object]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Expected accuracy as a function of the number of rows and of epsilon."""
+"""Expected accuracy as a function of the number of records and of epsilon."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ BANDS = "95 % confidence intervals of the means"
 
 @dataclass(frozen=True)
 class AccuracyPoint:
-    """Expected accuracy at one number of rows, or at one epsilon.
+    """Expected accuracy at one number of records, or at one epsilon.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class AccuracyPoint:
 
 @dataclass(frozen=True)
 class Curves:
-    """Expected accuracy for several numbers of rows and several epsilons around a request.
+    """Expected accuracy for several numbers of records and several epsilons around a request.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Curves:
     points_n
         Expected accuracy by number of rows, at the requested epsilon.
     points_epsilon
-        Expected accuracy by epsilon, at the requested number of rows.
+        Expected accuracy by epsilon, at the requested number of records.
     """
 
     shape: Shape
@@ -57,15 +57,15 @@ class Curves:
 
     @property
     def over_n(self) -> Picture:
-        """Plot of the accuracy against the number of rows, at the requested epsilon."""
+        """Plot of the accuracy against the number of records, at the requested epsilon."""
         columns = count_of(self.shape.dim, "column")
-        return _picture(f"epsilon {self.goal.epsilon:g}, {columns}", "number of rows", self.points_n)
+        return _picture(f"epsilon {self.goal.epsilon:g}, {columns}", "number of records", self.points_n)
 
     @property
     def over_epsilon(self) -> Picture:
-        """Plot of the accuracy against epsilon, at the requested number of rows."""
+        """Plot of the accuracy against epsilon, at the requested number of records."""
         columns = count_of(self.shape.dim, "column")
-        return _picture(f"{self.shape.n:,} rows, {columns}", "epsilon", self.points_epsilon)
+        return _picture(f"{self.shape.n:,} records, {columns}", "epsilon", self.points_epsilon)
 
     def as_dict(self) -> dict[str, object]:
         """Return the points as plain data for JSON."""
@@ -81,7 +81,7 @@ def curves(
     counts: Sequence[int] | None = None,
     epsilons: Sequence[float] | None = None,
 ) -> Curves:
-    """Return the expected accuracy as a function of the number of rows and of epsilon.
+    """Return the expected accuracy as a function of the number of records and of epsilon.
 
     The classes are equally hard to separate at every point. A declared baseline refers to ``shape.n`` rows.
 
@@ -94,7 +94,8 @@ def curves(
     trials
         Number and seed of the trials; None for ten trials with seed 0.
     counts, epsilons
-        Numbers of rows and epsilons; None for seven values from a tenth to ten times the requested one.
+        Numbers of records and epsilons; None for seven values from one tenth to ten times ``shape.n``, or the epsilon
+        of ``goal``.
 
     Returns
     -------

@@ -21,6 +21,7 @@ from dperm.planner.shape import Shape
 from dperm.planner.simulated_data import REMOVED
 from dperm.planner.trials import Goal, Trials, require_trials
 from dperm.presentation.facts import Fact
+from dperm.presentation.numbers import format_number
 from dperm.presentation.phrases import count_of
 from dperm.privacy import ApproxDP
 from dperm.privacy.guarantee import guarantee_as_dict
@@ -98,7 +99,7 @@ class Outlook:
     rows
         One entry per method, in the requested order.
     reference_norm
-        Norm R0; the bounds are relative to the best coefficients of this norm.
+        Norm R0; the bounds are relative to the best coefficients with norm at most R0.
     """
 
     shape: Shape
@@ -160,7 +161,7 @@ def outlook(
     methods
         Names of methods of the estimator.
     reference_norm
-        Norm R0; the bounds are relative to the best coefficients of this norm.
+        Norm R0; the bounds are relative to the best coefficients with norm at most R0.
     trials
         Number and seed of the trials; None for ten trials with seed 0.
     simulate
@@ -246,9 +247,9 @@ def _finite(facts: dict[str, object]) -> dict[str, object]:
 
 
 def describe_guarantee(goal: Goal) -> str:
-    """Return a guarantee as text, such as "epsilon 1, delta 1e-06 under replace_one"."""
-    delta = f", delta {goal.delta:g}" if isinstance(goal, ApproxDP) and goal.delta > 0 else " (pure)"
-    return f"epsilon {goal.epsilon:g}{delta} under {goal.adjacency.value}"
+    """Return a guarantee as text, such as "epsilon 1, delta 1e-6 under replace_one"."""
+    delta = f", delta {format_number(goal.delta)}" if isinstance(goal, ApproxDP) and goal.delta > 0 else " (pure)"
+    return f"epsilon {format_number(goal.epsilon)}{delta} under {goal.adjacency.value}"
 
 
 def describe_columns(shape: Shape) -> str:
@@ -283,12 +284,12 @@ def _expected_fact(found: Outlook, row: MethodOutlook) -> Fact:
     else:
         guessing = "; always guessing the larger class gives {majority:.3f}"
     template = (
-        "With {n:,} rows, {columns} and {guarantee}, expect an accuracy of about {accuracy:.3f} with "
+        "With {n:,} records, {columns} and {guarantee}, expect an accuracy of about {accuracy:.3f} with "
         f'{{@method:"{{method}}"}}{chosen}: {against}{guessing}.'
     )
     if expected.simulated_at != found.shape.n:
         template += (
-            " The trials used {simulated_at:,} rows and a larger epsilon, so that the noise has the same weight."
+            " The trials used {simulated_at:,} records and a larger epsilon, so that the noise has the same weight."
         )
     if expected.simulated_at != found.shape.n and expected.rough:
         template += " This is few for so many columns: the expectation is too low, by up to 0.04."
@@ -339,12 +340,12 @@ def _largest_loss(expected: ExpectedAccuracy) -> float:
 
 def _signal_fact(shape: Shape) -> Fact:
     if shape.baseline is not None:
-        template = "The synthetic classes are as easy as the declared baseline of {baseline:g} says."
+        template = "The synthetic classes are as easy to separate as the declared baseline of {baseline:g} implies."
         return Fact("outlook.declared_baseline", template, {"baseline": shape.baseline})
     return Fact(
         "outlook.assumed_signal",
-        "The difficulty of the classes is unknown: the best model is assumed to avoid {removed:.0%} of the errors of "
-        "guessing the larger class. Give {@baseline} if the accuracy without privacy is known.",
+        "How well the classes can be separated is unknown: the best model is assumed to avoid {removed:.0%} of the "
+        "errors made by always guessing the larger class. Give {@baseline} if the accuracy without privacy is known.",
         {"removed": REMOVED},
     )
 
@@ -355,7 +356,7 @@ def _bound_fact(found: Outlook) -> Fact:
         return Fact("outlook.no_bound", "There is no proved bound for these methods.")
     best = min(bounds, key=lambda bound: bound.bound)
     values = {"method": best.method, "bound": best.bound, "norm": found.reference_norm}
-    relative = "relative to the best coefficients of norm {norm:g}"
+    relative = "relative to the best coefficients of norm at most {norm:g}"
     if best.says_nothing:
         return Fact(
             "outlook.vacuous_bound",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Number of rows that a goal needs: by proof for an excess risk, and by trials for an accuracy."""
+"""Number of records that a goal needs: by proof for an excess risk, and by trials for an accuracy."""
 
 import math
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ _MORE = 6
 
 @dataclass(frozen=True)
 class RecordsByProof:
-    """Number of rows that provably suffices for a target excess risk (T57, T48a).
+    """Number of records that provably suffices for a target excess risk (T57, T48a).
 
     Attributes
     ----------
@@ -52,9 +52,9 @@ class RecordsByProof:
         """The result as a fact with a code, a sentence template and values."""
         return Fact(
             "records.proved",
-            "{n:,} rows suffice for an expected excess risk of at most {target_excess:g} with {method} perturbation. "
-            "This is proved for independent records from any distribution with norms within the bounds. The bound is "
-            "one-sided: fewer rows usually suffice.",
+            "{n:,} records suffice for an expected excess risk of at most {target_excess:g} with {method} "
+            "perturbation. This is proved for independent records from any distribution with norms within the bounds. "
+            "The bound is one-sided: fewer records usually suffice.",
             {"n": self.n, "target_excess": self.target_excess, "method": self.best.method},
         )
 
@@ -73,7 +73,7 @@ class RecordsByProof:
 def records_for(
     target_excess: float, dim: int, goal: Goal, *, reference_norm: float = 1.0, feature_norm: float = 1.0
 ) -> RecordsByProof:
-    """Return the smallest number of rows at which a proved bound is at most ``target_excess`` (T57, T48a).
+    """Return the smallest number of records at which a proved bound is at most ``target_excess`` (T57, T48a).
 
     Parameters
     ----------
@@ -84,19 +84,20 @@ def records_for(
     goal
         Guarantee.
     reference_norm
-        Norm R0; the excess is relative to the best coefficients of this norm.
+        Norm R0; the excess is relative to the best coefficients with norm at most R0.
     feature_norm
         Public bound on the norm of rows.
 
     Returns
     -------
     RecordsByProof
-        Number of rows, with the bound and its method.
+        Number of records, with the bound and its method.
 
     Raises
     ------
     ParameterError
-        If 2^53 rows do not suffice, or if the excess of zero coefficients, which need no data, is smaller.
+        If 2^53 records do not suffice, or if the model with all coefficients zero, which needs no data, already meets
+        ``target_excess``.
     """
     goal, target = checked_goal(goal), checks.positive("target_excess", target_excess)
     problem = Shape(2, dim, feature_norm=feature_norm).problem(checks.positive("reference_norm", reference_norm))
@@ -106,7 +107,7 @@ def records_for(
             rule=f"must be below {problem.zero_excess:.3g}",
             got=f"{target:g}",
             remedy=f"Coefficients of 0 have an excess of at most {problem.zero_excess:.3g} over the best ones of norm "
-            f"{reference_norm:g}, without any data.",
+            f"at most {reference_norm:g}, without any data.",
         )
     delta = goal.delta if isinstance(goal, ApproxDP) else 0.0
     found = smallest_sample(problem, target, epsilon=goal.epsilon, delta=delta, adjacency=goal.adjacency)
@@ -115,21 +116,23 @@ def records_for(
 
 @dataclass(frozen=True)
 class RecordsByTrial:
-    """Number of rows at which the expected accuracy is close to that of a model without privacy.
+    """Number of records at which the expected accuracy is close to that of a model without privacy.
 
     Attributes
     ----------
     shape, goal
         Table and guarantee of the request.
     loss
-        Largest accepted cost of privacy in accuracy.
+        Largest acceptable accuracy loss due to privacy.
     n
-        Smallest number of rows, accurate to about 20 %. None if 10^9 rows are too few, or if trials cannot decide.
+        Smallest number of records, accurate to about 20 %. None if 10^9 records are too few, or if the trials are
+        inconclusive.
     points
-        Trials by number of rows.
+        Trials by number of records.
     floor
-        Result with almost no noise on the smaller tables that represent larger ones; None if there are no such tables.
-        Since larger tables do not have this loss, trials cannot decide about a requested loss of similar size.
+        Accuracy with almost no noise on the smaller tables that stand in for tables too large to simulate; None if no
+        such tables were used. The remaining loss comes from the smaller size, not from privacy, so trials cannot
+        resolve a target loss that is as small.
     """
 
     shape: Shape
@@ -150,12 +153,12 @@ class RecordsByTrial:
         if self.cannot_tell and self.floor is not None:
             return Fact(
                 "records.cannot_tell",
-                "Trials cannot tell how many rows are needed for a cost of at most {loss:g}. Tables of {rows:,} rows, "
-                "which represent larger ones, differ by {floor:.2g} from a model without privacy even with almost no "
-                "noise. Choose a larger {@loss}, or request a proved number with {@target_excess}.",
+                "Trials cannot tell how many records are needed for a cost of at most {loss:g}. Tables of {rows:,} "
+                "records, which stand in for larger ones, differ by {floor:.2g} from a model without privacy even "
+                "with almost no noise. Choose a larger {@loss}, or request a proved number with {@target_excess}.",
                 {"loss": self.loss, "rows": self.floor.simulated_at, "floor": abs(self.floor.loss)},
             )
-        number = f"{self._about} {{n:,}} rows" if self.n is not None else "More than {n:,} rows"
+        number = f"{self._about} {{n:,}} records" if self.n is not None else "More than {n:,} records"
         return Fact(
             "records.by_trial",
             f"{number} with {{columns}} are needed so that privacy ({{guarantee}}) costs at most {{loss:g}} in "
@@ -176,7 +179,7 @@ class RecordsByTrial:
 
     @property
     def _about(self) -> str:
-        """Qualifier of the number: the fewest tried rows may be more than enough."""
+        """Qualifier of the number: the fewest tried records may be more than enough."""
         return "No more than" if self.n == self.points[0].at else "About"
 
     def as_dict(self) -> dict[str, object]:
@@ -189,7 +192,7 @@ class RecordsByTrial:
 def records_for_accuracy(
     shape: Shape, goal: Goal, *, loss: float = 0.01, method: str = "auto", trials: Trials | None = None
 ) -> RecordsByTrial:
-    """Return the smallest number of rows at which privacy costs at most ``loss`` of accuracy, on simulated tables.
+    """Return the smallest number of records at which privacy costs at most ``loss`` of accuracy, on simulated tables.
 
     The accuracies with and without privacy are compared on tables with the same number of rows, at least ten per
     column. With fewer rows, even a model without privacy learns little. The classes are as hard to separate as at
@@ -201,7 +204,7 @@ def records_for_accuracy(
     shape, goal
         Public description of the table, and the guarantee. The search starts at ``shape.n``.
     loss
-        Largest accepted cost of privacy in accuracy.
+        Largest acceptable accuracy loss due to privacy.
     method
         Method of the estimator.
     trials
@@ -210,7 +213,7 @@ def records_for_accuracy(
     Returns
     -------
     RecordsByTrial
-        Number of rows, with the trials.
+        Number of records, with the trials.
 
     Raises
     ------
@@ -235,7 +238,8 @@ def _checked_loss(loss: float, shape: Shape) -> float:
             argument="loss",
             rule=f"must be below {most:.3g}",
             got=f"{target:g}",
-            remedy="Always guessing the larger class loses no more accuracy against the best model, and needs no rows.",
+            remedy="Always guessing the larger class loses no more accuracy against the best model, and needs no "
+            "records.",
         )
     return target
 

@@ -23,13 +23,13 @@ class Shape:
     Parameters
     ----------
     n
-        Number of training rows.
+        Number of training records.
     dim
         Number of columns after encoding, without the intercept.
     balance
-        Share of one of the two classes, in [0.01, 0.99].
+        Share of the positive class, in [0.01, 0.99]. The other share is that of the negative class.
     baseline
-        Accuracy of a model without privacy on this many rows, if known from a publication or a similar data set. None
+        Accuracy of a model without privacy, trained on n rows, if known from a publication or a similar data set. None
         uses a default rule (`dperm.planner.simulated_data`).
     feature_norm
         Public bound on the norm of rows. The accuracy does not depend on this norm, because features and noise scale

@@ -267,8 +267,8 @@ def _signal_reaching(shape: Shape, baseline: float) -> Signal:
 def _out_of_reach(shape: Shape, reached: float) -> ParameterError:
     return ParameterError(
         argument="baseline",
-        rule=f"must be within reach of {shape.n:,} rows with {shape.dim:,} columns",
+        rule=f"must be within reach of {shape.n:,} records with {shape.dim:,} columns",
         got=f"{shape.baseline:g}",
         remedy=f"On synthetic data of that size, a model without privacy reaches about {reached:.3f}. Give a smaller "
-        "baseline, more rows or fewer columns.",
+        "baseline, more records or fewer columns.",
     )

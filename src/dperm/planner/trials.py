@@ -159,9 +159,9 @@ def require_trials(shape: Shape) -> None:
     most = _MOST_ENTRIES // shape.dim
     if most < min(shape.n, LEAST_PER_COLUMN * shape.dim):
         raise ParameterError(
-            f"{arg('n')} and {arg('dim')} must be small enough for trials, got {shape.n:,} rows with {shape.dim:,} "
-            f"columns. Trials use tables of at most {_MOST_ENTRIES:,} numbers, and {most:,} rows do not represent more "
-            f"of them.",
+            f"{arg('n')} and {arg('dim')} must be small enough for trials, got {shape.n:,} records with {shape.dim:,} "
+            f"columns. Trials use tables of at most {_MOST_ENTRIES:,} numbers, and {most:,} records do not represent "
+            f"more of them.",
             remedy=f"Leave the trials out ({arg('simulate', False)}) for noise and proved bounds alone.",
         )
 

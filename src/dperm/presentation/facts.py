@@ -18,7 +18,7 @@ _ROUNDING: dict[str, Rounding] = {"n": "nearest", "u": "up", "d": "down"}
 class Fact:
     """A statement as data: a code and the values that its sentence mentions.
 
-    ``str(fact)`` is the sentence for Python users; `describe` spells arguments for another front end.
+    ``str(fact)`` is the sentence for Python users; `describe` formats arguments for another front end.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Fact:
     values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def describe(self, spelling: Spelling = python_spelling) -> str:
-        """Return the sentence, with arguments spelled by ``spelling``."""
+        """Return the sentence, with arguments formatted by ``spelling``."""
         text = _Sentence().vformat(self.template, (), self.values)
         return spell(text, spelling)
 
@@ -83,6 +83,10 @@ class _Sentence(string.Formatter):
         if conversion in _ROUNDING:
             return _Rounded(value, _ROUNDING[conversion])
         return super().convert_field(value, conversion)
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        text = str(super().format_field(value, format_spec))
+        return f"{text[:-1]} %" if format_spec.endswith("%") else text
 
     def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if field_name.startswith("@"):

@@ -3,6 +3,7 @@
 """Terms: readable names of keys and methods, and one-sentence definitions."""
 
 TERMS = {
+    "assumptions": "assumed public",
     "after": "releases before the change",
     "burned": "burned charges",
     "dim": "dimension",
@@ -12,6 +13,7 @@ TERMS = {
     "gdp_mu": "nearest Gaussian mu (an approximation, not a guarantee)",
     "hash": "entry hash",
     "invalid": "invalid values",
+    "label_range": "range of the target",
     "law": "distribution",
     "limit_changes": "limit changes",
     "most_groups": "largest number of groups for which the rounding-error bounds hold",
@@ -25,7 +27,7 @@ TERMS = {
     "releases": "releases so far",
     "seeded": "charged runs with a seed",
     "seq": "entry",
-    "surprise": "probability that the posterior bound fails",
+    "surprise": "probability with which the posterior bound may be exceeded",
     "tau": "tau (total-variation error of the noise distribution, included in the guarantee)",
     "true_positive_rate": "largest true-positive rate",
     "true_positive_rates": "attacks",
@@ -37,7 +39,7 @@ METHODS = {
     "finite": "exponential mechanism over a finite class of models",
     "gradient": "noisy gradient descent",
     "none": "no noise",
-    "objective": "objective perturbation: a random linear term in the minimised objective",
+    "objective": "objective perturbation: a random linear term in the minimized objective",
     "output": "output perturbation: noise added to the fitted coefficients",
     "posterior": "a sample from a posterior distribution",
     "sgd": "noisy gradient descent on random samples (DP-SGD)",

@@ -19,7 +19,7 @@ from dperm.privacy import gaussian_profile
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import Guarantee
 from dperm.privacy.profile import PrivacyProfile, curve_of, supporting_line
-from dperm.privacy.protection import Protection, format_success, is_effective, success_rate, up_to_one
+from dperm.privacy.protection import Protection, choice, format_success, is_effective, success_rate, up_to_one
 from dperm.privacy.record import Record, Release
 
 Subject = PrivacyProfile | Guarantee | Record | Release[Any]
@@ -54,12 +54,13 @@ class Explanation:
         m, by T2b, or s = epsilon(0) if that is less. The common choice s = epsilon(p) is too low, since it treats delta
         as a tail probability (T2a). The value is 1 if no bound holds.
     surprise
-        Probability p of ``posterior``, chosen by the caller, or 1e-6 where possible.
+        Probability p with which the bound ``posterior`` may be exceeded: the caller's choice, otherwise 1e-6 where
+        possible.
     gdp_mu
-        The smallest mu for which the trade-off curve of mu-GDP lies below this trade-off curve, at the slopes that
-        belong to false-positive (and, by symmetry, false-negative) rates of at least 1e-4. The value is exact for a GDP
-        guarantee, and at least the mu of T20 for a pure one. Otherwise it is an approximation that does not cover rarer
-        events. None if the two cases can be told apart almost surely.
+        The smallest mu for which the trade-off curve of mu-GDP lies below the trade-off curve of the guarantee, at
+        slopes that correspond to false-positive (and, by symmetry, false-negative) rates of at least 1e-4. The value is
+        exact for a GDP guarantee, and at least the mu of T20 for a pure one. Otherwise it is an approximation that does
+        not cover rarer events. None if the two cases can be told apart almost surely.
     epsilons
         Pairs (delta, epsilon); infinite where no epsilon holds.
     unit
@@ -104,17 +105,16 @@ class Explanation:
         rate = f"{start} 1,000 detects the change with probability at most {format_percent(rare)}"
         if not is_effective(common):
             return f"{rate}; with one false alarm in 100, the attacker can almost always detect it."
-        return f"{rate}, and at most {format_percent(common)} with one false alarm in 100."
+        return f"{rate}, or at most {format_percent(common)} if the attacker accepts one false alarm in 100."
 
     def _guess_sentence(self) -> str:
-        about = f"the truth about one {self.unit}"
+        attacker = f"An attacker who {choice(self.unit)}"
         if not is_effective(self.accuracy):
             return (
-                f"An attacker who starts from even odds can almost always guess {about} (50 % by chance): the "
-                f"guarantee "
-                f"sets no effective limit."
+                f"{attacker} can almost always choose correctly (50 % by chance): the guarantee sets no effective "
+                f"limit."
             )
-        guess = f"An attacker who starts from even odds and guesses {about} is {format_success(self.accuracy)}."
+        guess = f"{attacker} is {format_success(self.accuracy)}."
         if not is_effective(self.posterior):
             return guess
         return (

@@ -79,6 +79,11 @@ def is_effective(rate: float) -> bool:
     return rate <= EFFECTIVE
 
 
+def choice(unit: str) -> str:
+    """Return the task of an attacker as the end of a sentence "An attacker who ..."."""
+    return f"must choose between two equally likely possibilities for one {unit}"
+
+
 def format_success(rate: float) -> str:
     """Return a success rate as text, such as "right at most 73.2 % of the time (50 % by chance)"."""
     limit = f"at most {format_percent(rate)}" if is_effective(rate) else f"more than {100 * EFFECTIVE:g} %"

@@ -39,7 +39,8 @@ class Record:
     theorems
         Tags of the theorems behind the guarantee, such as ("T6", "T22").
     noise
-        Description of the noise distribution and its random bits, such as "Gaussian rounded to the grid 2^-40" (T10).
+        Description of the noise distribution and its random bits, such as "Gaussian noise, rounded to multiples of
+        2^-40" (T10).
     grade
         "exact", or "fast" for floating-point noise with the guarantee of the ideal mechanism; "" if dperm added no
         noise.

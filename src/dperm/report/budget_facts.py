@@ -20,7 +20,7 @@ from typing import Any
 from dperm.errors import EventFormatError, ParameterError
 from dperm.presentation.glossary import guarantee_name
 from dperm.presentation.numbers import epsilon_first, format_number, format_up
-from dperm.presentation.phrases import count_of, join_sentences
+from dperm.presentation.phrases import capitalize, count_of, join_sentences
 from dperm.privacy.guarantee import guarantee_from_dict
 from dperm.privacy.protection import Protection, protection
 from dperm.report.definitions import GROUP
@@ -31,23 +31,25 @@ Receipt = Mapping[str, Any]
 ANCESTORS = "ancestors"
 NO_COMPOSITION = "One release. Post-processing costs nothing; the costs of further releases add up."
 NO_REFUNDS = "Runs that fail after their charge are not refunded."
-OUTSIDE = "Runs that were not charged to this budget are not included."
+OUTSIDE = "Runs that were not charged to this {} are not included."
 ALONE = "Other releases from the same data are not covered by this guarantee."
 OTHERS = "This release ran with a seed and has no guarantee; the limit applies to the other releases only."
 COVERING = (
-    "The joint guarantee for a person is the limit of {}. It covers all releases charged to that account and to its "
-    "descendants."
+    "This release was charged to {} and also to {}. The joint guarantee is the limit of {}. It covers all releases "
+    "charged to that account or to any account below it."
 )
 SEVERAL_COVERING = (
-    "The joint guarantees are the limits of {}. Each covers all releases charged to that account and to its "
-    "descendants. For a person with records in the data of several of them, the limits add up."
+    "This release was charged to {} and also to {}. The joint guarantees are the limits of {}. Each covers all "
+    "releases charged to that account or to any account below it. For a person with records in the data of several of "
+    "them, the limits add up."
 )
 UNKNOWN_ANCESTORS = (
-    "The charge also counts against the parent {}. The joint guarantee for a person is the limit of the top account. "
-    "This receipt does not contain it; dperm ledger show prints it."
+    "This release was also charged to the parent {}. The joint guarantee is the limit of the account at the top, which "
+    'this receipt does not contain. To see it, run "dperm ledger show".'
 )
 SELECTION = "Selection among the releases by scores on private data is not covered."
-LATER = "The limit can be raised later; dperm ledger show prints the current one."
+LATER = 'The limit can be raised later; to see the current limit, run "dperm ledger show".'
+CURRENT = 'To see the current limit, run "dperm ledger show".'
 NO_LONGER = "The guarantee of the smaller limit no longer holds."
 NOT_A_GUARANTEE = "A limit that was changed after releases is a record of the spending, not a guarantee."
 
@@ -79,8 +81,8 @@ def unit_of_privacy(proved: str, receipt: Receipt) -> str:
     if not unit or unit == proved:
         return proved
     grouped = proved.startswith(f"one {GROUP}")
-    condition = "all of its records are in one group" if grouped else "it has at most one record"
-    return f"{proved}. The account declares the unit {unit!r}, which is protected if {condition}."
+    condition = "all records of each unit are in one group" if grouped else "each unit has at most one record"
+    return f"{proved}. The account declares the unit {unit!r}; the guarantee holds for this unit if {condition}."
 
 
 def account_name(receipt: Receipt) -> str:
@@ -101,7 +103,7 @@ def has_unknown_ancestors(receipt: Receipt) -> bool:
 
 
 def covering_accounts(receipt: Receipt) -> list[Receipt]:
-    """Return the accounts whose limit is the joint guarantee for a person: those without parents.
+    """Return the accounts whose limit is the joint guarantee: those without parents.
 
     This is the charged account itself if it has no parents, or if the limits of its ancestors are unknown.
     """
@@ -169,12 +171,12 @@ def format_spending(receipt: Receipt) -> str:
 
 
 def time_of_charge(receipt: Receipt) -> str:
-    """Return the time of validity of the receipt, such as "when this release was charged (recorded in entry 7)".
+    """Return the time of validity of the receipt, such as "when this release was charged (ledger entry 7)".
 
     A receipt has the number of the entry that completed the release; the reservation is an earlier entry.
     """
-    entry = receipt.get("seq")
-    return f"when this release was charged{f' (recorded in entry {entry})' if entry is not None else ''}"
+    entry, kind = receipt.get("seq"), "ledger entry" if receipt.get("account") else "entry"
+    return f"when this release was charged{f' ({kind} {entry})' if entry is not None else ''}"
 
 
 def later_changes(receipt: Receipt) -> str:
@@ -238,8 +240,10 @@ def joint_guarantee(receipt: Receipt) -> list[str]:
     releases = receipt.get("releases")
     count = "" if releases is None else f" ({count_of(releases, 'release')} so far)"
     limit = format_limit(receipt.get("limit", {}))
+    name = account_name(receipt)
     own = (
-        f"For everything charged to {account_name(receipt)}{count}, the limit was {limit} {time_of_charge(receipt)}.",
+        f"The limit of {name} applies to all releases charged to it together{count}. "
+        f"{_limit_at_charge(receipt, limit)}",
         later_changes(receipt),
         describe_limit_changes(receipt),
         _seeded_runs(receipt),
@@ -260,14 +264,22 @@ def _covering_limits(receipt: Receipt) -> str:
         return ""
     tops = covering_accounts(receipt)
     limits = " and ".join(f"{account_name(one)}, {format_limit(one.get('limit', {}))}" for one in tops)
-    return (COVERING if len(tops) == 1 else SEVERAL_COVERING).format(limits)
+    template = COVERING if len(tops) == 1 else SEVERAL_COVERING
+    return template.format(account_name(receipt), _name_ancestors(receipt), limits)
+
+
+def _name_ancestors(receipt: Receipt) -> str:
+    """Return the ancestors for use in a sentence, nearest first."""
+    above = [one.get("account") for one in ancestors_of(receipt)]
+    return f"its parent account {above[0]!r}" if len(above) == 1 else f"the accounts above it, {_quoted(above)}"
 
 
 def _ancestor_spending(receipt: Receipt) -> Iterator[str]:
     for one in ancestors_from_top(receipt):
         limit, spent, releases = format_limit(one.get("limit", {})), format_spending(one), one.get("releases")
         count = count_of(releases, "release") if isinstance(releases, int) else f"{releases} releases"
-        yield f"The charge counts against {account_name(one)}: limit {limit}; spent so far: {spent} ({count})."
+        known = f", whose limit is {limit}" if one.get("parents") else ""
+        yield f"Spent so far from {account_name(one)}{known}: {spent} ({count})."
         yield from (describe_limit_changes(one), _seeded_runs(one))
 
 
@@ -283,15 +295,14 @@ def _ordered(receipt: Receipt) -> dict[str, object]:
 
 
 def _composition(receipt: Receipt, seeded: bool) -> str:
-    limit, until = format_limit(receipt.get("limit", {})), " until it is raised" if later_changes(receipt) else ""
-    kind = "account" if receipt.get("account") else "budget"
+    limit, bound = format_limit(receipt.get("limit", {})), "The charges to the budget never exceed the limit in total."
+    if later_changes(receipt):
+        bound = "Unless the limit is raised, the charges to the account never exceed it in total. " + CURRENT
     return join_sentences(
         (
             *describe_ancestors(receipt),
-            f"The limit of {account_name(receipt)} {time_of_charge(receipt)} was {limit}. This limit bounds the "
-            f"total of all charges to the {kind}{until}. Releases may be chosen adaptively, based on earlier releases "
-            f"but not on the data themselves.",
-            later_changes(receipt),
+            f"The limit of {account_name(receipt)} was {limit} {time_of_charge(receipt)}. {bound}",
+            "Releases may be chosen adaptively, based on earlier releases but not on the data themselves.",
             "Post-processing costs nothing.",
             _composition_rule(receipt),
             describe_limit_changes(receipt),
@@ -315,13 +326,13 @@ def _tuning(receipt: Receipt, seeded: bool) -> str:
     return join_sentences(
         (
             _covering_limits(receipt),
-            f"All releases charged to {account_name(receipt)}{so_far} are jointly within {limit}, the limit of the "
-            f"{kind} {time_of_charge(receipt)}.",
+            f"Together, all releases charged to {account_name(receipt)}{so_far} are within the limit of the {kind}. "
+            f"{_limit_at_charge(receipt, limit)}",
             later_changes(receipt),
             describe_limit_changes(receipt),
             _seeded_runs(receipt),
             OTHERS if seeded else "",
-            OUTSIDE,
+            OUTSIDE.format(kind),
             SELECTION,
         )
     )
@@ -329,12 +340,17 @@ def _tuning(receipt: Receipt, seeded: bool) -> str:
 
 def _retries(receipt: Receipt) -> str:
     burned, still_open = receipt.get("burned"), receipt.get("open")
+    outside = OUTSIDE.format("account" if receipt.get("account") else "budget")
     if burned is None or still_open is None:
-        return f"{NO_REFUNDS} {OUTSIDE}"
+        return f"{NO_REFUNDS} {outside}"
     counts = (
         f"Charges for failed runs (burned): {burned}; for unfinished runs (open): {still_open}. Both count as spent."
     )
-    return f"{counts} {NO_REFUNDS} {OUTSIDE}"
+    return f"{counts} {NO_REFUNDS} {outside}"
+
+
+def _limit_at_charge(receipt: Receipt, limit: str) -> str:
+    return f"{capitalize(time_of_charge(receipt))}, the limit was {limit}."
 
 
 def _seeded_runs(receipt: Receipt) -> str:

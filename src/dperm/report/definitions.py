@@ -9,7 +9,10 @@ from dperm.privacy.record import Record
 from dperm.report import fields as names
 
 RECORD, GROUP = "record", "group"
-CONTRIBUTION = "One record: assumed, not checked. k records of one person are protected as a group of k."
+CONTRIBUTION = (
+    "One record per person is assumed, not checked. A person with k records has only the weaker guarantee for groups "
+    "of k records."
+)
 ONE_GROUP = "one group (all records with one key, of which at most {} are used)"
 GROUP_CONTRIBUTION = (
     "At most {}: enforced. The first records of a group, in the order of the data set, are used, and later ones are "
@@ -23,6 +26,7 @@ _CHANGES = {
     "replace_one": "If any one {0} is replaced by any other",
     "add_remove": "If any one {0} is added or removed",
 }
+_CHANGED = {"replace_one": "replaced", "add_remove": "added or removed"}
 _DATA_SETS = {
     "replace_one": "D and D' have the same number of {0}s and differ in one of them.",
     "add_remove": "D' is D with one {0} added or removed.",
@@ -49,10 +53,20 @@ def unit_of(fields: Mapping[str, object]) -> str:
     return GROUP if isinstance(public, Mapping) and public.get("unit") == GROUP else RECORD
 
 
+def is_count_protected(fields: Mapping[str, object]) -> bool:
+    """Return whether the guarantee protects the number of records, so that a public number is only declared."""
+    return fields["adjacency"] == "add_remove"
+
+
 def neighbours(fields: Mapping[str, object]) -> str:
     """Return the definition of neighbouring data sets in one line; an unknown adjacency is returned unchanged."""
     adjacency = str(fields["adjacency"])
     return _NEIGHBOURS.get(adjacency, adjacency).format(unit_of(fields))
+
+
+def changed_by(fields: Mapping[str, object]) -> str:
+    """Return the change of one record as a participle, "replaced" or "added or removed"."""
+    return _CHANGED.get(str(fields["adjacency"]), "changed")
 
 
 def change(fields: Mapping[str, object]) -> str:

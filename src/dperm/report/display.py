@@ -13,6 +13,7 @@ from dperm.presentation.numbers import epsilon_first, format_down, format_number
 from dperm.presentation.phrases import capitalize
 from dperm.report import fields as names
 from dperm.report.audits import audits_for_display
+from dperm.report.definitions import is_count_protected, neighbours
 from dperm.report.utility import with_measure_names
 
 NumberFormat = Callable[[float], str]
@@ -29,9 +30,51 @@ _UPPER_BOUNDS = frozenset(("epsilon", "epsilons", "eps", "delta", "deltas", "rho
 """Words in the names of numbers that are rounded up in every field, even if the user states them."""
 
 
+DECLARED_COUNTS = {"n": "declared number of records", "n_groups": "declared number of groups"}
+"""Names of public counts under an adjacency that protects the true ones."""
+_ATTACK_TERMS = {
+    "accuracy": "largest accuracy of an attacker's guess from even odds",
+    "advantage": "largest advantage of an attacker (true-positive minus false-positive rate)",
+    "epsilon_at_delta_zero": "epsilon at delta = 0",
+    "epsilons": "epsilon at other deltas",
+    "posterior": "largest posterior belief of an attacker from even odds",
+    "surprise": "probability with which the posterior belief may be larger",
+}
+_MECHANISM_TERMS = {
+    "clip": "clipping norm",
+    "clip_norm": "clipping norm",
+    "clip_share": "clip (clipping norm as a fraction of the largest gradient norm)",
+    "determinant_loss": "part of epsilon spent on the Jacobian determinant",
+    "error_noise_scale": "standard deviation of the noise that covers rounding errors",
+    "failure": "probability that a sample is too large for the rounding-error bound",
+    "grid": "grid spacing",
+    "lipschitz": "Lipschitz constant of the loss (largest gradient norm)",
+    "radius": "radius (bound on the norm of a row)",
+    "weight": "largest class weight",
+}
+_SAMPLING_TERMS = {"assumed": "assumed in the accounting", "run": "used in the run", "why": "why they agree"}
+_INVALID = {"raise": "an error is raised", "drop": "records with invalid values are left out"}
+
+
 def for_display(key: str, value: object) -> object:
     """Return the value of a field as nested mappings and lists of finished texts."""
+    if key not in names.STATED_BY_THE_USER and value in (names.NOTHING, names.NONE):
+        return "None"
     return _texts(_PREPARE.get(key, _unchanged)(value), _FORMATS.get(key, format_number))
+
+
+def displayed_field(fields: Mapping[str, object], key: str) -> object:
+    """Return the value of a field, in words where its meaning depends on other fields.
+
+    The adjacency becomes the definition of neighbouring data sets. Under add_remove, public numbers of records and
+    groups are named as declared, because the true numbers are protected.
+    """
+    value = fields[key]
+    if key == "adjacency":
+        return neighbours(fields)
+    if key != "public_quantities" or not isinstance(value, Mapping) or not is_count_protected(fields):
+        return value
+    return {DECLARED_COUNTS.get(name, name): item for name, item in value.items()}
 
 
 def is_empty(value: object) -> bool:
@@ -41,6 +84,24 @@ def is_empty(value: object) -> bool:
 
 def _unchanged(value: object) -> object:
     return value
+
+
+def _named(terms: Mapping[str, str]) -> Callable[[object], object]:
+    """Return a function that renames the keys of a field, nested ones too; in other fields they mean something else."""
+
+    def rename(value: object) -> object:
+        if not isinstance(value, Mapping):
+            return value
+        return {terms.get(name, name): rename(item) for name, item in value.items()}
+
+    return rename
+
+
+def _public_quantities(value: object) -> object:
+    """Say what happens to invalid values, instead of the value of the argument."""
+    if not isinstance(value, Mapping) or value.get("invalid") not in _INVALID:
+        return value
+    return {**value, "invalid": _INVALID[value["invalid"]]}
 
 
 def _ledger_entry(entry: object) -> object:
@@ -64,6 +125,10 @@ def _sentence(value: object) -> object:
 _PREPARE: dict[str, Callable[[object], object]] = {
     **dict.fromkeys(("flavour", "unit_of_privacy", "trust_model", "adjacency", "covered", "composition"), _sentence),
     "utility": with_measure_names,
+    "profile": _named(_ATTACK_TERMS),
+    "mechanism": _named(_MECHANISM_TERMS),
+    "sampling": _named(_SAMPLING_TERMS),
+    "public_quantities": _public_quantities,
     "audit": audits_for_display,
     "ledger_entry": _ledger_entry,
     "limits": _limits,

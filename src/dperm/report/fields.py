@@ -114,8 +114,8 @@ PROMISING = (PRIVATE, REFUTED)
 _STATUS_TEXTS = {
     PRIVATE: "PRIVATE, within the limits stated below.",
     SEEDED: (
-        "NOT PRIVATE: the noise was drawn from a seed, and anyone who knows the seed can subtract it. No guarantee "
-        "holds. The same run without a seed would have met the requested guarantee."
+        "NOT PRIVATE: the noise was drawn from a seed, and anyone who knows the seed can subtract the noise. No "
+        "guarantee holds. The same run without a seed would have met the requested guarantee."
     ),
     NO_NOISE: "NOT PRIVATE: epsilon = inf was requested. No noise was added, and there is no guarantee.",
     REFUTED: (
@@ -217,17 +217,23 @@ HINTS = {
     "publication_date": "the date on which the release is published.",
     "links": "URLs of the release, its documentation and the applicable rules.",
     "data_domain": "the people whom the records describe, the time and place of collection, and the possible values.",
-    "contribution_bound": "the largest number of records of one person, and how this number is enforced.",
+    "contribution_bound": "the largest number of records of one person, and how this limit is enforced.",
     "reasons": "why this epsilon is acceptable, who approved it, and why this delta, adjacency and method were chosen.",
     "tuning": (
         "every other run on the same data and its charge, and how this model was selected. Selection by scores on "
         "private data is not covered."
     ),
-    "preprocessing": "all changes to the data before the fit, and whether any of them used several records together.",
-    "nonprivate_statistics": "statistics of the data that were viewed without privacy (means, ranges, plots), if any.",
-    "ledger_entry": "where this release is recorded, if anywhere. It was not charged to a dperm budget.",
+    "preprocessing": "all changes to the data before the fit, and whether any of them combined several records.",
+    "nonprivate_statistics": (
+        "statistics that were computed from the data without differential privacy and seen by anyone (means, ranges, "
+        "plots), if any."
+    ),
+    "ledger_entry": "where this release is recorded, if anywhere. It was not charged to an account of a dperm ledger.",
     "retries": "runs that failed or were repeated, and whether they were charged.",
-    "utility": "the accuracy of the release, overall and by group, with confidence intervals and the test data.",
+    "utility": (
+        "the accuracy of the release, overall and by group, with confidence intervals and a description of the test "
+        "data."
+    ),
 }
 """Contents of the fields that only the user can know."""
 

@@ -23,7 +23,7 @@ from dperm.presentation.tables import TextTable
 from dperm.privacy.profile import PrivacyProfile
 from dperm.report import plots
 from dperm.report.budget_facts import account_name, covering_accounts
-from dperm.report.definitions import unit_of
+from dperm.report.definitions import changed_by, unit_of
 from dperm.report.field_values import known_part, uncovered_preparation
 from dperm.report.headline import format_rate
 from dperm.report.plot_style import COLORS, INK, INSTALL, LINE
@@ -66,7 +66,7 @@ class PageFigure:
         """Return the figure; the table is folded if there is a plot."""
         if drawn:
             plot = svg(self.draw, self.name, title=self.title, description=self.caption, height=self.height)
-            content = plot + html_details("The same in numbers", self.table)
+            content = plot + html_details("Show as a table", self.table)
         else:
             content = self.table
         caption = f"<figcaption><h3>{escape(self.title)}</h3><p>{escape(self.caption)}</p></figcaption>"
@@ -86,7 +86,7 @@ def figures_html(fields: Mapping[str, object], profile: PrivacyProfile | None) -
 def _figures(fields: Mapping[str, object], profile: PrivacyProfile | None) -> Iterator[PageFigure]:
     if profile is not None and isinstance(fields["profile"], Mapping) and not uncovered_preparation(fields):
         samples = ProfileSamples.of(profile)
-        yield _attack(samples, unit_of(fields))
+        yield _attack(samples, unit_of(fields), changed_by(fields))
         yield _profile(samples, fields["parameters"])
     utility = measured_utility(fields["utility"])
     if utility is not None:
@@ -98,13 +98,13 @@ def _figures(fields: Mapping[str, object], profile: PrivacyProfile | None) -> It
         yield from (_budget(one, place, named=bool(receipt.get("parents"))) for place, one in enumerate(budgets))
 
 
-def _attack(samples: ProfileSamples, unit: str) -> PageFigure:
+def _attack(samples: ProfileSamples, unit: str, changed: str) -> PageFigure:
     rates = zip(RATES, samples.true_positive_rates(RATES), strict=True)
     rows = [(format_rate(x), format_rate(float(y))) for x, y in rates]
     table = TextTable(("false-positive rate", "true-positive rate, at most"), rows).html()
     caption = (
-        f"An attacker who knows all other {unit}s tries to detect one. No attack exceeds the curve; the closer it is "
-        f"to the diagonal, the less an attacker can learn."
+        f"An attacker who knows all other {unit}s tries to tell whether one {unit} was {changed}. No attack lies above "
+        f"the curve; the closer the curve is to the diagonal, the less an attacker can learn."
     )
     return PageFigure("trade-off", "Success of the best attack", caption, partial(plots.trade_off, samples), table)
 
@@ -117,7 +117,7 @@ def _profile(samples: ProfileSamples, parameters: object) -> PageFigure:
     promise = None
     if isinstance(parameters, Mapping) and "epsilon" in parameters:
         promise = float(parameters["epsilon"]), float(parameters.get("delta", 0.0))
-    caption = "Every point of the curve is a valid guarantee; a smaller epsilon holds with a larger delta."
+    caption = "Every point on the curve is a valid guarantee; a smaller epsilon holds with a larger delta."
     draw = partial(plots.privacy_profile, samples, promise=promise)
     return PageFigure("profile", "Privacy profile", caption, draw, table)
 
@@ -141,7 +141,7 @@ def _budget(receipt: Mapping[str, Any], place: int, *, named: bool) -> PageFigur
         "Amount that this and earlier releases had spent when this one was charged, and the remainder. Failed runs are "
         "charged too."
     )
-    table = TextTable(("", "spent", "limit when charged", "left"), texts).html()
+    table = TextTable(("", "spent", "limit at the time of the charge", "remaining"), texts).html()
     height = 0.8 + 0.65 * len(rows)
     name = f"budget-{place}" if place else "budget"
     title = f"Budget of {account_name(receipt)}" if named else "Privacy budget"

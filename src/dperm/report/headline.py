@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dperm.presentation.numbers import format_parameters, format_percent
-from dperm.privacy.protection import FALSE_ALARMS, GUESSING, Level, Protection, format_success, is_effective
+from dperm.privacy.protection import FALSE_ALARMS, GUESSING, Level, Protection, choice, format_success, is_effective
 from dperm.report import fields as names
 from dperm.report.audits import listed
 from dperm.report.budget_facts import (
@@ -145,7 +145,7 @@ def headline_sentences(fields: Mapping[str, object]) -> Iterator[str]:
         return
     yield f"Guarantee: {promise}, for {str(fields['unit_of_privacy']).partition('.')[0]}."
     if found.release is not None:
-        yield _success(f"An attacker who sees this release and guesses one bit about one {unit}", found.release)
+        yield _success(f"An attacker who sees this release and {choice(unit)}", found.release)
     if found.together is not None:
         yield _success(
             f"An attacker who sees everything charged to {found.covering} (limit: {found.limit})", found.together
@@ -168,10 +168,12 @@ def _level_alone(found: Headline) -> str:
 
 def _provisional_level(found: Headline) -> str:
     """Return the provisional level of the guarantee, without a full stop."""
-    levels = "" if found.release is None else f"The release alone would be rated {found.release.level}"
+    if found.release is None:
+        return ""
+    rated = f"The protection would be rated {found.release.level} for this release alone"
     if found.together is None:
-        return levels
-    return f"{levels}; all releases charged to {found.covering}, taken together, {found.together.level}"
+        return rated
+    return f"{rated}, and {found.together.level} for all releases charged to {found.covering} together"
 
 
 def agrees(written: object, computed: object) -> bool:

@@ -9,8 +9,8 @@ from dperm.presentation.phrases import capitalize, count_of
 from dperm.presentation.tables import escape_markdown
 from dperm.report import fields as names
 from dperm.report.audits import refutation
-from dperm.report.definitions import mathematics, neighbours
-from dperm.report.display import for_display
+from dperm.report.definitions import mathematics
+from dperm.report.display import displayed_field, for_display
 from dperm.report.field_values import gaps_of, known_part, stated_part
 from dperm.report.fields import TIERS, NumberedField, gap_text
 from dperm.report.headline import headline_sentences, headline_title
@@ -32,7 +32,7 @@ def _head(fields: Mapping[str, object]) -> Iterator[str]:
     yield from (line for sentence in guarantee_sentences(fields) for line in (escape_markdown(sentence), ""))
     if promising:
         yield from ("## Covered", "", escape_markdown(capitalize(str(fields["covered"]))), "")
-        yield from ("## Not covered", "", *(f"- {escape_markdown(line)}" for line in exclusions(fields)), "")
+        yield from ("## Limitations", "", *(f"- {escape_markdown(line)}" for line in exclusions(fields)), "")
     if gaps:
         titles = ", ".join(f"{names.FIELDS[name]}{_required(name)}" for name in gaps)
         yield from (f"**{count_of(len(gaps), 'gap')} for the curator to fill, marked below:** {titles}.", "")
@@ -62,7 +62,7 @@ def _item(item: NumberedField, fields: Mapping[str, object]) -> Iterator[str]:
     for key in item.keys:
         if len(item.keys) > 1:
             yield from (f"*{names.FIELDS[key]}*", "")
-        yield from _field(key, neighbours(fields) if key == "adjacency" else fields[key])
+        yield from _field(key, displayed_field(fields, key))
 
 
 def _field(key: str, value: object) -> Iterator[str]:

@@ -14,8 +14,8 @@ from dperm.presentation.phrases import capitalize, count_of
 from dperm.privacy.profile import PrivacyProfile
 from dperm.report import fields as names
 from dperm.report.audits import refutation
-from dperm.report.definitions import mathematics, neighbours
-from dperm.report.display import for_display, is_empty
+from dperm.report.definitions import mathematics
+from dperm.report.display import DECLARED_COUNTS, displayed_field, for_display, is_empty
 from dperm.report.field_values import gaps_of, known_part, stated_part
 from dperm.report.fields import ITEMS, TIERS, NumberedField, Tier, gap_text
 from dperm.report.figures import figures_html
@@ -27,8 +27,8 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 """Content security policy: browsers load nothing and run nothing."""
 FOOTER = (
     "This page loads no external resources and runs no script. Upper bounds (epsilon, delta, limits, spending, success "
-    "of attacks) are rounded up, and remaining amounts are rounded down. Other long numbers have six digits. The JSON "
-    "has every digit."
+    "of attacks) are rounded up, and remaining amounts are rounded down. Other numbers are shown to six "
+    "significant digits; the JSON has full precision."
 )
 _LIMIT_CHANGES = ("opening_limit", "limit_changes")
 SHOWN = {
@@ -38,7 +38,7 @@ SHOWN = {
     "noise_source": ("law", "grade"),
     "public_quantities": (
         *("assumptions", "assumed_public", "estimator", "model", "trained_parameters", "n", "n_groups"),
-        *("records_per_group", "n_features", "classes", "label_range"),
+        *(*DECLARED_COUNTS.values(), "records_per_group", "n_features", "classes", "label_range"),
     ),
     "ledger_entry": ("ledger", "account", "seq", "hash", "dataset", "unit", "limit", *_LIMIT_CHANGES),
 }
@@ -123,12 +123,18 @@ def _status_html(fields: Mapping[str, object]) -> str:
         level = headline(fields).level.replace(" ", "-")
         first, *rest = map(html_text, headline_sentences(fields))
         lines = "".join(f"<li>{line}</li>" for line in (f"<strong>{first}</strong>", *rest))
-        return f'<div class="status {level}"><p class="word">{escape(headline_title(fields))}</p><ul>{lines}</ul></div>'
+        return f'<div class="status {level}"><p class="word">{escape(_banner(fields))}</p><ul>{lines}</ul></div>'
     word, _, reason = names.status_text(fields["status"]).partition(": ")
     verdict = f" <strong>{html_text(refutation(fields))}</strong>" if refutation(fields) else ""
     return (
         f'<div class="status bad"><p class="word">{escape(word)}</p><p>{escape(capitalize(reason))}{verdict}</p></div>'
     )
+
+
+def _banner(fields: Mapping[str, object]) -> str:
+    """Return the title of the banner; a title of several sentences ends with a full stop."""
+    title = headline_title(fields)
+    return f"{title}." if ". " in title else title
 
 
 def _covered_html(fields: Mapping[str, object]) -> str:
@@ -137,7 +143,7 @@ def _covered_html(fields: Mapping[str, object]) -> str:
         return ""
     items = "".join(f"<li>{html_text(line)}</li>" for line in exclusions(fields))
     covered = f"<h2>Covered</h2><p>{escape(capitalize(str(fields['covered'])))}</p>"
-    return f"{covered}<h2>Not covered</h2><ul>{items}</ul>"
+    return f"{covered}<h2>Limitations</h2><ul>{items}</ul>"
 
 
 def _gaps_html(fields: Mapping[str, object]) -> str:
@@ -166,7 +172,7 @@ def _item_html(item: NumberedField, fields: Mapping[str, object]) -> str:
     several = len(item.keys) > 1
     content = "".join(
         (f'<p class="part">{escape(names.FIELDS[key])}</p>' if several else "")
-        + _field_html(key, neighbours(fields) if key == "adjacency" else fields[key])
+        + _field_html(key, displayed_field(fields, key))
         for key in item.keys
     )
     number = f'<span class="number">{item.number}</span>'

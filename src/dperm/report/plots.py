@@ -119,7 +119,8 @@ def budget(receipt: Mapping[str, Any], ax: "Axes | None" = None) -> "Axes":
         share = min(1.0, spent / limit) if limit > 0 else 1.0
         ax.barh(place, 1.0, color=LEFT, height=0.36)
         ax.barh(place, share, color=FIRST, height=0.36)
-        text = f"{name}: {format_up(spent, 4)} of {format_up(limit, 4)} spent, {format_remaining(limit, spent, 4)} left"
+        remaining = format_remaining(limit, spent, 4)
+        text = f"{name}: {format_up(spent, 4)} of {format_up(limit, 4)} spent, {remaining} remaining"
         ax.annotate(text, (0.0, place + 0.26), va="bottom", color=INK, parse_math=False)
     ax.set(xlim=(0, 1), ylim=(-0.4, len(spendings(receipt)) - 0.2), yticks=[], xticks=[0, 0.25, 0.5, 0.75, 1])
     ax.set_xticklabels(["0", "25 %", "50 %", "75 %", "100 %"])

@@ -33,8 +33,8 @@ UNNAMED = "unnamed mechanism"
 FIT = "This fit only: the coefficients, and anything computed from them alone."
 COVERED_FIT_ONLY = "Only the fit to the prepared rows. The preparation, and therefore the release, is NOT COVERED."
 ALL_ITERATES = (
-    "Every step of the descent is covered as well: the event counts the noisy gradient of each step, so all iterates "
-    "could be published at no further cost."
+    "The guarantee accounts for the noisy gradients of all steps. The coefficients after every step could therefore "
+    "also be published, at no further cost."
 )
 FINAL_MODEL = "Only the final model is covered. Intermediate values of the solver are not, and must not be published."
 SEARCH = (
@@ -47,7 +47,10 @@ ONE_RELEASE = (
     "This release only: the released value, and anything computed from it alone. Other releases from the same data "
     "must be accounted for together with it."
 )
-PREPROCESSING = "Inside the fit, and covered: rows, columns and regression targets were clipped to their public bounds."
+PREPROCESSING = (
+    "The fit itself clipped rows and columns (and, in regression, targets) to their public bounds; the guarantee "
+    "covers this."
+)
 FITTED_TRANSFORMERS = (
     names.UNCOVERED + "before the fit, a pipeline fitted {} to the private data without noise. No guarantee covers the "
     "transformers, or predictions that use them."
@@ -57,7 +60,7 @@ UNKNOWN_TRANSFORMERS = (
     + "the model was fitted in a joblib worker, where a surrounding pipeline cannot be detected. No guarantee covers "
     "transformers that were fitted to the private data before the model, or predictions that use them."
 )
-STATISTICS = "Inside the fit: none, apart from the public quantities."
+STATISTICS = "The fit itself used no statistics of the data except the public quantities in field 11."
 SCHEMES = {"poisson": "Poisson sampling", "without_replacement": "sampling without replacement"}
 """Sampling schemes, by type of event."""
 NO_SAMPLING = "no sampling (every record is used)"
@@ -68,8 +71,8 @@ NO_ERROR = "epsilon and delta are upper bounds, rounded up; neither is understat
 LIMITS = (
     "Scores, plots and error messages computed from the private data are not covered.",
     "Running time and memory use are not covered.",
-    "The guarantee relies on AES-256, on the operating system's random numbers, and on the "
-    "assumption that the public quantities are public.",
+    "The guarantee relies on AES-256, on the operating system's random numbers, and on the assumption that the "
+    "quantities declared public (field 11) were not derived from the data.",
 )
 CLIPPED = {
     "logistic": (
@@ -96,17 +99,18 @@ TRAINING_METHODS = {"dp-sgd": "DP-SGD of a PyTorch model", "dp-svrg": "DP-SVRG o
 TRAINING_PUBLIC = ("assumed_public", "model", "trained_parameters", "unit", "records_per_group")
 """Public quantities of a training run, in addition to those of any fit."""
 TRAINING_COVERED = (
-    "This training run only: the trained parameters of the model, and anything computed from them alone. The event "
-    "counts the noisy gradients of all planned steps, even if training stopped early: the parameters after every "
-    "step could be published at no further cost."
+    "This training run only: the trained parameters of the model, and anything computed from them alone. The "
+    "guarantee accounts for all planned steps, even if training stopped early. The parameters after every step could "
+    "therefore also be published, at no further cost."
 )
 TRAINING_PREPROCESSING = (
-    "Inside the run, and covered: the gradient of each record was clipped, and a record whose gradient is not finite "
-    "contributes nothing. The data set, its transforms and the training loop are unknown here: they must process each "
-    "record independently of the others."
+    "The run itself clipped the gradient of each record, and a record whose gradient is not finite contributed "
+    "nothing; the guarantee covers this. dperm cannot inspect the transforms of the data set or the training loop; "
+    "they must process each record independently of the others."
 )
 TRAINING_STATISTICS = (
-    "Inside the run: none, apart from the public quantities. Statistics that the training loop viewed are unknown here."
+    "The run itself used no statistics of the data except the public quantities in field 11. dperm cannot know which "
+    "statistics the training loop computed."
 )
 LOOP = (
     "Losses, metrics and other values that the training loop computed from batches are not covered. Buffers of the "
@@ -121,8 +125,9 @@ TRAINING_EXACT = (
     "accounts for (T46b)."
 )
 ROUNDING = (
-    "Rounding of other examples' gradients is not covered: with one example more or less, the computer may round them "
-    "differently, and the proved bound on rounding errors does not include this effect."
+    "Rounding of other examples' gradients is not covered: when one example is added or removed, the computer may "
+    "round the gradients of the others differently, and the proved bound on rounding errors does not include this "
+    "effect."
 )
 TRAINING_FAST = (
     "Noise is drawn in single precision, and rounding errors of sums are not accounted for (grade fast): the guarantee "

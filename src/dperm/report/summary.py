@@ -25,7 +25,7 @@ from dperm.report.budget_facts import (
     limit_changes,
     time_of_charge,
 )
-from dperm.report.definitions import change, neighbours, several_units
+from dperm.report.definitions import change, is_count_protected, neighbours, several_units, unit_of
 from dperm.report.field_values import as_mapping, receipt_of, stated_part, uncovered_preparation
 from dperm.report.headline import NO_LIMIT, headline
 
@@ -40,10 +40,12 @@ NOT_COVERED = (
     "release like the data themselves."
 )
 FULL_PROFILE = (
-    "These numbers follow from the whole privacy profile of the mechanism (field 21), which can be stronger than "
-    "{pair} alone."
+    "These numbers follow from the whole privacy profile of the mechanism (field 21), which can imply tighter bounds "
+    "than {pair} alone."
 )
-STATED_RECORDS = "A person {} has less protection. Stated by the curator, not checked: "
+STATED_RECORDS = (
+    "A person {} has less protection. Largest number of {}s per person, as stated by the curator (not checked): "
+)
 _LONGEST_TITLE = 90
 _LONGEST_STATED = 300
 _GROUPS = {
@@ -105,7 +107,7 @@ def _several_records(fields: Mapping[str, object]) -> str:
     if stated not in (None, names.NOT_STATED):
         is_short = isinstance(stated, str) and len(stated) <= _LONGEST_STATED
         quotation = f'"{str(stated).rstrip(".")}".' if is_short else "see field 12."
-        return STATED_RECORDS.format(several_units(fields)) + quotation
+        return STATED_RECORDS.format(several_units(fields), unit_of(fields)) + quotation
     numbers = as_mapping(parameters)
     weaker = next((text for name, text in _GROUPS.items() if name in numbers), "the guarantee is weaker")
     delta = _DELTA_GROWS if numbers.get("delta") else ""
@@ -158,22 +160,31 @@ def _all_facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     yield from () if refuted else _attack_success(fields)
     yield "Protects", _protected_unit(fields, entry) if private and not refuted else "nobody"
     yield "Neighbouring data sets", neighbours(fields) if private else ""
-    declared = fields["adjacency"] == Adjacency.ADD_REMOVE.value  # the true number is private
-    yield "Declared number of records" if declared else "Records", _format_count(public.get("n"))
-    yield "Declared number of groups" if declared else "Groups of records", _format_count(public.get("n_groups"))
+    protected = private and is_count_protected(fields)
+    yield _count_name("records", protected), _format_count(public.get("n"), protected)
+    yield _count_name("groups of records", protected), _format_count(public.get("n_groups"), protected)
     yield "Method", method_description(mechanism.get("name", ""))
     yield "Data set", str(entry.get("dataset", ""))
-    yield "Charged to", f"{capitalize(_short_name(entry))}, recorded in entry {entry.get('seq')}" if entry else ""
+    yield "Charged to", _charged(entry)
     for ancestor in ancestors_from_top(entry):
-        kind = "Limit of parent" if ancestor.get("parents") else "Joint limit for a person:"
+        name = _short_name(ancestor)
+        title = f"Limit of parent {name}" if ancestor.get("parents") else f"Joint limit ({name})"
         limit, spending = format_limit(as_mapping(ancestor.get("limit"))), format_spending(ancestor)
-        yield f"{kind} {_short_name(ancestor)}", f"{limit} when this release was charged; spent: {spending}"
+        yield title, f"{limit} when this release was charged; spent: {spending}"
     yield f"Limit of {_short_name(entry)}", _limit(entry, private)
     yield "Time of the run", str(fields["time"]).replace("T", " ").replace("+00:00", " UTC")
 
 
 def _short_name(receipt: Mapping[str, Any]) -> str:
     return account_name(receipt).removeprefix("the ")
+
+
+def _charged(entry: Mapping[str, Any]) -> str:
+    """Return the charged account with the entry of its ledger; empty without a charge."""
+    if not entry:
+        return ""
+    number = f" (ledger entry {entry['seq']})" if entry.get("seq") is not None else ""
+    return f"{capitalize(_short_name(entry))}{number}"
 
 
 def _guarantee(fields: Mapping[str, object]) -> str:
@@ -184,8 +195,15 @@ def _guarantee(fields: Mapping[str, object]) -> str:
     return texts.get(str(fields["status"]), "none (NOT PRIVATE)")
 
 
-def _format_count(number: object) -> str:
-    return f"{number:,}" if isinstance(number, int) else ""
+def _count_name(units: str, protected: bool) -> str:
+    return f"Declared number of {units}" if protected else capitalize(units)
+
+
+def _format_count(number: object, protected: bool) -> str:
+    """Return a public number with a note if the true number is protected; empty without a number."""
+    if not isinstance(number, int):
+        return ""
+    return f"{number:,}{' (may differ from the true number, which is protected)' if protected else ''}"
 
 
 def _limit(entry: Mapping[str, Any], private: bool) -> str:

@@ -290,8 +290,8 @@ def _run_seeded(plan: "Plan", data: PrivateData, budget: "Budget | None", seed: 
 
 def _warn_seeded() -> None:
     warnings.warn(
-        f"this fit is NOT PRIVATE: its noise follows from {arg('random_state')}, and whoever knows the seed can "
-        f"subtract it. Leave out {arg('random_state')} for anything real.",
+        f"this fit is NOT PRIVATE: its noise is determined by {arg('random_state')}, and anyone who knows the seed can "
+        f"subtract the noise. Leave out {arg('random_state')} for real releases.",
         NotPrivateWarning,
         stacklevel=4,  # the line that called fit
     )
@@ -332,10 +332,10 @@ def _clip_share(spec: ProblemSpec) -> float | None:
 def _assumptions(plan: "Plan", data: PrivateData) -> list[str]:
     """Return the public assumptions of the guarantee, as phrases."""
     declared = "n, as it was declared; it was not compared with the data" if plan.facts.public.get("n") else ""
-    rows = "n, the number of rows of X" if plan.adjacency.value == "replace_one" else declared
+    rows = "n, the number of records" if plan.adjacency.value == "replace_one" else declared
     every = (
         rows,
-        "the number, names and types of the columns of X",
+        "the number, names and types of the columns",
         "the bounds of the features, which were enforced",
         data.labels.assumption,
         "all parameters of the estimator, which must not have been chosen by looking at the data",

@@ -149,7 +149,7 @@ def public_range(label_range: object) -> PublicLabels:
     return PublicLabels(
         interval,
         facts={"label_range": [interval.low, interval.high]},
-        assumption="the range of the labels, to which they were clipped",
+        assumption="the range of the target, to which its values were clipped",
         declared=label_range is not None,
         scale=interval.half_width,
         offset=interval.center,

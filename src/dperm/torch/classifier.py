@@ -405,8 +405,8 @@ def _seeded(seed: int | None) -> Any:
     if seed is None:
         return nullcontext()
     warnings.warn(
-        "this fit is NOT PRIVATE: its noise follows from random_state, and whoever knows the seed can subtract it. "
-        "Leave out random_state for anything real.",
+        "this fit is NOT PRIVATE: its noise is determined by random_state, and anyone who knows the seed can subtract "
+        "the noise. Leave out random_state for real releases.",
         NotPrivateWarning,
         stacklevel=3,  # the line that called fit
     )

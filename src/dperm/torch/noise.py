@@ -165,7 +165,7 @@ class FastNoise:
 
     double = False
     grade = Grade.FAST
-    words = "Gaussian in single precision; the guarantee is that of exact arithmetic"
+    words = "Gaussian noise, drawn in single precision; the guarantee is that of exact arithmetic"
 
     @cached_property
     def event(self) -> Event:

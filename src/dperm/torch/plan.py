@@ -18,9 +18,11 @@ from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
 from dperm.errors import DpermWarning, ParameterError
 from dperm.mechanisms.calibration import covers
+from dperm.mechanisms.mechanism import noise_at
 from dperm.mechanisms.run import ReleaseFacts
 from dperm.methods.noise_warning import CLASSES, delta_warning, sampled_noise_ratio
 from dperm.methods.plan import row_limit
+from dperm.methods.sampled_noise import FAMILY
 from dperm.methods.sampling import SampledSteps, SamplingRequest
 from dperm.noise.bits import Bits
 from dperm.noise.grade import Grade
@@ -257,7 +259,9 @@ class DPSGDPlan:
         return ReleaseFacts(
             goal=self.goal,
             event=self.event,
-            noise=f"on the sum of clipped gradients of each of {self.steps} Poisson samples: {self.noise.words}",
+            noise=noise_at(
+                f"on the sum of the clipped gradients in each of {self.steps} steps", self.noise.words, FAMILY
+            ),
             theorems=("T46", "T44", "T3", *self.noise.theorems),
             grade=self.noise.grade,
             public=self.describe(),
@@ -292,14 +296,16 @@ class DPSGDPlan:
         """Return the steps, clipping and noise of the plan, one line each."""
         most = self.method.records_per_group
         group = f"a group weighs up to {most} clipping norms, so the noise multiplier is {self._noise_multiplier:.6g};"
+        measure = "standard deviation {:.6g} clipping norms" if most else "noise multiplier {:.6g}"
+        noise = measure.format(self.noise.scale)
         lines = [
             f"DP-SGD for {self.goal}:",
-            f"- {self.steps} steps, each on a Poisson sample of {self.rate * self.n:.6g} of n={self.n} {self._units} "
-            f"in the mean (rate {self.rate:.6g});",
-            f"- gradients clipped at {self.method.clip_norm:.6g} ({self.describe()['clipping']}), noise of "
-            f"{self.noise.scale:.6g} clip norms on their sum, grade {self.noise.grade.value};",
+            f"- {self.steps} steps, each on a Poisson sample at rate {self.rate:.6g} (on average "
+            f"{self.rate * self.n:.6g} of n = {self.n} {self._units});",
+            f"- gradients clipped to norm {self.method.clip_norm:.6g} ({self.describe()['clipping']}), Gaussian noise "
+            f"with {noise} added to their sum, grade {self.noise.grade.value};",
             *([f"- {group}"] if most else []),
-            f"- the noisy sum is divided by {self.expected_batch_size:.6g}, whatever the sample holds.",
+            f"- the noisy sum is divided by {self.expected_batch_size:.6g}, whatever the actual sample size.",
         ]
         return "\n".join(lines)
 
@@ -409,8 +415,8 @@ class DPSGDPlan:
         """
         spent = account(self.noise.event_of(draws), self.adjacency).epsilon(self.goal.delta) if draws else 0.0
         return (
-            f"epsilon so far {spent:.4g} at delta={self.goal.delta:g}, after {draws} of {self.steps} steps. NOT a "
-            f"guarantee: the number of steps was not fixed beforehand. The guarantee is {self.goal}."
+            f"After {draws} of {self.steps} planned steps, epsilon is {spent:.4g} at delta={self.goal.delta:g}. This "
+            f"is NOT a guarantee, because the decision to stop may depend on the data. The guarantee is {self.goal}."
         )
 
     def with_public(self, facts: dict[str, object]) -> ReleaseFacts:

@@ -20,9 +20,10 @@ from torch.optim import Optimizer
 from dperm import checks
 from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
+from dperm.mechanisms.mechanism import noise_at
 from dperm.mechanisms.run import ReleaseFacts
 from dperm.methods.plan import row_limit
-from dperm.methods.sampled_noise import JointSums
+from dperm.methods.sampled_noise import FAMILY, JointSums
 from dperm.methods.sampling import SampledSteps, SamplingRequest, record_mu
 from dperm.noise.bits import Bits
 from dperm.noise.grade import Grade
@@ -219,8 +220,12 @@ class DPSVRGPlan:
         return ReleaseFacts(
             goal=self.goal,
             event=self.event,
-            noise=f"on the sum of clipped differences of each of {self.steps} Poisson samples, and on the sum of the "
-            f"clipped gradients of all records at each of {self.snapshots} snapshots: {self.noise.words}",
+            noise=noise_at(
+                f"on the sum of the clipped differences in each of {self.steps} steps and on the sum of the clipped "
+                f"gradients of all records at each of {self.snapshots} snapshots",
+                self.noise.words,
+                FAMILY,
+            ),
             theorems=tuple(dict.fromkeys(("T46", "T44", "T3", *self.noise.theorems, *self.snapshot_noise.theorems))),
             grade=self.noise.grade,
             public=self.describe(),
@@ -265,11 +270,12 @@ class DPSVRGPlan:
         method = self.method
         lines = [
             f"DP-SVRG for {self.goal}:",
-            f"- {self.snapshots} snapshots of the gradient of all records, each gradient clipped at "
-            f"{method.snapshot_clip_norm:.6g}, noise of {self.snapshot_noise.scale:.6g} clip norms on their sum;",
-            f"- {self.steps} steps, each on a Poisson sample of {self.rate * self.n:.6g} of n={self.n} records in the "
-            f"mean (rate {self.rate:.6g}), differences clipped at {method.clip_norm:.6g}, noise of "
-            f"{self.noise.scale:.6g} clip norms on their sum;",
+            f"- {self.snapshots} snapshots of the gradient of all records, each gradient clipped to norm "
+            f"{method.snapshot_clip_norm:.6g}, Gaussian noise with noise multiplier {self.snapshot_noise.scale:.6g} "
+            f"added to their sum;",
+            f"- {self.steps} steps, each on a Poisson sample at rate {self.rate:.6g} (on average "
+            f"{self.rate * self.n:.6g} of n = {self.n} records), differences clipped to norm {method.clip_norm:.6g}, "
+            f"Gaussian noise with noise multiplier {self.noise.scale:.6g} added to their sum;",
             f"- grade {self.noise.grade.value}; the sums are divided by n and by the expected size of a sample.",
         ]
         return "\n".join(lines)

@@ -100,8 +100,8 @@ def require(rule: Filter, spent: Amounts, cost: Cost, event: Event) -> None:
     for name, asked, most, used in zip(rule.names, cost, rule.capacity, spent, strict=True):
         if Fraction(asked) > most - used:
             raise BudgetError(
-                f"{in_brief(event)} {shortage(name, Fraction(asked), most - used)} of the limit {round_up(most)!r}. "
-                f"Nothing was charged. {_remedy(name, asked, most - used)}"
+                f"{in_brief(event)} {shortage(name, Fraction(asked), most - used)} of the limit of {round_up(most)!r} "
+                f"remains. Nothing was charged. {_remedy(name, asked, most - used)}"
             )
 
 
@@ -111,17 +111,24 @@ def is_rounding_error(asked: Fraction, remains: Fraction) -> bool:
 
 
 def shortage(name: str, asked: Fraction, remains: Fraction) -> str:
-    """Return the cost and the remainder as text with few digits, rounded up and down; in full if they hardly differ."""
+    """Return the start of a sentence "costs ..., but only ... of the limit remains".
+
+    The cost has few digits, rounded up, and the remainder few digits, rounded down; both are in full if they hardly
+    differ.
+    """
     cost, rest = round_up(asked), round_down(remains)
     if not is_rounding_error(asked, remains):
         cost, rest = few_digits_up(cost), few_digits_down(rest)
-    return f"costs {name}={cost!r}, and {name}={rest!r} remains"
+    return f"costs {name}={cost!r}, but only {name}={rest!r}"
 
 
 def request_less(name: str) -> str:
     """Return the remedy for an uncovered cost called ``name``."""
     currency = name.partition("(")[0].removesuffix("_squared")
-    return f"Request a smaller {currency}. Do not raise the limit because of earlier results."
+    return (
+        f"Request a smaller {currency}. A limit that is raised because of earlier results was not fixed in advance, "
+        f"and the guarantee of the smaller limit is lost."
+    )
 
 
 def _remedy(name: str, asked: float, remains: Fraction) -> str:

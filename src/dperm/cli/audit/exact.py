@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 HELP = """Find the largest privacy loss of objective perturbation for logistic regression, without sampling (theorem
 A8).
 
-The loss is attained by a pair of neighbouring data sets, so the lower bound holds with certainty. Rows have norm 1, and
-one record is replaced. --printed audits Algorithm 2 of NIPS 2008 as printed, which omits a determinant and is refuted
-(exit code 5); --jmlr audits Algorithm 2 of JMLR 2011, which is not refuted. --lambda is the regularization strength for
-the sum of the losses, which is n times the strength for their mean.
+This privacy loss is attained by a pair of neighbouring data sets, so the lower bound holds with certainty. Rows have
+norm 1, and one record is replaced. --printed audits Algorithm 2 of Chaudhuri and Monteleoni (NIPS 2008) as printed,
+which omits a determinant and is refuted (exit code 5). --jmlr audits Algorithm 2 of Chaudhuri, Monteleoni and Sarwate
+(JMLR 2011), which is not refuted. --lambda is the regularization strength for the sum of the losses, which is n times
+the strength for their mean.
 
 \b
 Examples:
@@ -43,8 +44,12 @@ def exact(
             show_default="chosen by the plan; 0.1 for published algorithms",
         ),
     ] = None,
-    printed: Annotated[bool, typer.Option("--printed", help="Audit Algorithm 2 of NIPS 2008 as printed.")] = False,
-    jmlr: Annotated[bool, typer.Option("--jmlr", help="Audit Algorithm 2 of JMLR 2011.")] = False,
+    printed: Annotated[
+        bool, typer.Option("--printed", help="Audit Algorithm 2 of Chaudhuri and Monteleoni (2008) as printed.")
+    ] = False,
+    jmlr: Annotated[
+        bool, typer.Option("--jmlr", help="Audit Algorithm 2 of Chaudhuri, Monteleoni and Sarwate (2011).")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Audit objective perturbation exactly; exits with code 5 on a violation."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm audit model``: attack on the plan of a stored model, without data."""
+"""``dperm audit model``: attack on the method that trained a stored model, without data."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ from dperm.cli.options import AsJson
 from dperm.cli.running import progress_bar, reported_errors
 from dperm.errors import ParameterError
 
-HELP = """Attack the plan of MODEL: the plan is rebuilt and run on worst-case neighbouring data sets.
+HELP = """Attack the method that trained MODEL, with the stored parameters, on worst-case neighbouring data sets.
 
 No data are read and nothing is charged: anyone with the model file can run this audit. The audit tests the method with
 the constants of this model, not the noise that was drawn for it. --out writes a file for the statement: dperm report

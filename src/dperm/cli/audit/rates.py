@@ -10,8 +10,9 @@ from dperm.cli.running import reported_errors
 
 HELP = """Compute a lower bound on epsilon from an attack with a rule fixed in advance (theorem A2; A3 with --gaussian).
 
-Runs with the record are members; runs without the record are non-members. Every run is a separate training run. The
-bound is void if the rule or its threshold was chosen on the same runs.
+The attack targets one record. A run whose training data include this record counts as a member, any other run as a
+non-member. Every run is a separate training run. The bound is void if the rule or its threshold was chosen on the same
+runs.
 
 \b
 Examples:
@@ -26,11 +27,11 @@ def rates(
     true_positives: Annotated[
         int, options.count("--true-positives", "Number of members that the attack identified as members.")
     ],
-    members: Annotated[int, options.count("--members", "Number of runs with the record.")],
+    members: Annotated[int, options.count("--members", "Number of runs with the target record.")],
     false_positives: Annotated[
         int, options.count("--false-positives", "Number of non-members that the attack identified as members.")
     ],
-    non_members: Annotated[int, options.count("--non-members", "Number of runs without the record.")],
+    non_members: Annotated[int, options.count("--non-members", "Number of runs without the target record.")],
     delta: options.Delta = 0.0,
     confidence: options.Confidence = 0.95,
     gaussian: options.Gaussian = False,

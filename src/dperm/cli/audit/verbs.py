@@ -11,9 +11,10 @@ from dperm.cli.audit import bugs, demo, exact, guesses, membership, method, mode
 
 HELP = """Attack a model or a method, and compute a lower bound on epsilon.
 
-A claimed epsilon below this bound is refuted. An audit can refute a claim but not prove one. The result "No violation
-found" states how close the attack came to the claim. The commands model and method attack dperm itself; rates, guesses,
-one-run and scores turn the results of your own attacks into bounds.
+A claimed epsilon below this bound is refuted. An audit can refute a claim but not prove one. If no violation is
+found, the result states how close the attack came to the claim. "dperm audit model" and "dperm audit method" attack
+dperm itself; "rates", "guesses", "one-run" and "scores" turn the results of your own attacks into bounds. Theorems A1,
+A2, ... are listed in docs/theory/index.md.
 
 \b
 Examples:
@@ -38,7 +39,7 @@ class _Verbs(TyperGroup):
 app = typer.Typer(
     name="audit", cls=_Verbs, help=HELP, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
 )
-app.command("model", help=model.HELP, short_help="Attack the plan of a stored model.")(model.model)
+app.command("model", help=model.HELP, short_help="Attack the method that trained a stored model.")(model.model)
 app.command("method", help=method.HELP, short_help="Attack a method of dperm on worst-case neighbours.")(method.method)
 app.command("exact", help=exact.HELP, short_help="Audit objective perturbation exactly, without sampling.")(exact.exact)
 app.command("rates", help=rates.HELP, short_help="Bound epsilon from true and false positives.")(rates.rates)
@@ -55,7 +56,7 @@ app.command(
     "membership", help=membership.HELP, short_help="Run the LiRA membership attack on your own table. NOT PRIVATE."
 )(membership.membership)
 app.command("bugs", help=bugs.HELP, short_help="Check that known bugs are caught.")(bugs.bugs)
-app.command("demo", help=demo.HELP, short_help="Run three attacks, without and with differential privacy.")(demo.demo)
+app.command("demo", help=demo.HELP, short_help="Run three attacks, with and without differential privacy.")(demo.demo)
 
 
 @app.callback(help=HELP, invoke_without_command=True)

@@ -3,22 +3,24 @@
 """Limits, charges and balances as text."""
 
 import math
+from collections.abc import Callable
 
 from dperm.cli.ledger.account_status import AccountStatus
-from dperm.cli.output import down, plain_down, plain_up
+from dperm.cli.output import DIGITS, down, plain_down, plain_up
 from dperm.ledger import AccountFacts
 from dperm.ledger.units import amount, capacity_units, quantum
+from dperm.presentation.numbers import format_number
 from dperm.privacy.guarantee import GDP, RDP, ZCDP, AnyGuarantee, ApproxDP, PureDP
 from dperm.privacy.rounding import round_down, round_up
 
 _CURRENCIES = {"epsilon_squared": "epsilon^2", "mu_squared": "mu^2"}
-SHARES = "blocks"
+SHARES = "releases"
 """Unit of delta: every release takes one equal share."""
 
 
 def format_constant(number: float) -> str:
-    """Return a declared constant as typed, such as 3, 0.1 or 1e-06; never smaller than it is."""
-    short = f"{number:.7g}"
+    """Return a declared constant as typed, such as 3, 0.1 or 1e-6; never smaller than it is."""
+    short = format_number(number, digits=DIGITS)
     return (
         short if abs(float(short) - number) <= 1e-12 * abs(number) else repr(number)
     )  # a limit must not look smaller than it is
@@ -31,20 +33,20 @@ def format_currency(name: str) -> str:
     )
 
 
-def format_limit(limit: AnyGuarantee) -> str:
-    """Return a limit as text, such as "epsilon 3 at delta 1e-06, replace_one"."""
+def format_limit(limit: AnyGuarantee, number: Callable[[float], str] = format_constant) -> str:
+    """Return a limit as text, such as "epsilon 3 at delta 1e-6, replace_one"; ``number`` formats its numbers."""
     match limit:
         case PureDP():
-            size = f"epsilon {format_constant(limit.epsilon)}"
+            size = f"epsilon {number(limit.epsilon)}"
         case ApproxDP():
-            size = f"epsilon {format_constant(limit.epsilon)} at delta {format_constant(limit.delta)}"
+            size = f"epsilon {number(limit.epsilon)} at delta {number(limit.delta)}"
         case ZCDP():
-            size = f"rho {format_constant(limit.rho)} (zCDP)"
+            size = f"rho {number(limit.rho)} (zCDP)"
         case GDP():
-            size = f"mu {format_constant(limit.mu)} (Gaussian DP)"
+            size = f"mu {number(limit.mu)} (Gaussian DP)"
         case RDP():
             size = (
-                ", ".join(f"tau {format_constant(tau)} at order {format_constant(order)}" for order, tau in limit.curve)
+                ", ".join(f"tau {number(tau)} at order {format_constant(order)}" for order, tau in limit.curve)
                 + " (Renyi DP)"
             )
     return f"{size}, {limit.adjacency.value}"

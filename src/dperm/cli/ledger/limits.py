@@ -28,7 +28,7 @@ RAISED = (
     "but is not a guarantee."
 )
 UNCHANGED = "Nothing was changed."
-LOWERED = "The guarantee of the old limit still holds. Less budget is left from now on."
+LOWERED = "The guarantee of the old limit still holds. The remaining budget is smaller from now on."
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def _is_seeded(booking: Booking) -> bool:
 
 
 def _cost(name: str, cost: float) -> str:
-    return "1 block" if name == "delta" else f"{format_currency(name)} {plain_up(cost)}"
+    return "1 release" if name == "delta" else f"{format_currency(name)} {plain_up(cost)}"
 
 
 def _digest(digest: str) -> str:

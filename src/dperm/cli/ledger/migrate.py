@@ -14,8 +14,9 @@ from dperm.cli.running import reported_errors, spinner
 HELP = """Convert a ledger from an earlier version of dperm to the current format.
 
 The ledger is verified, copied to a private backup (mode 0600, because it contains the signing key), and changed in one
-transaction. No entry, total or key changes: hash chains, anchors and receipts stay valid. After a crash, run the
-command again. A ledger in the current format is left unchanged. Earlier versions of dperm refuse the migrated ledger.
+transaction. Entries, totals and keys stay the same, so hash chains, anchors and receipts remain valid. After a crash,
+run the command again. A ledger in the current format is left unchanged. Earlier versions of dperm refuse the migrated
+ledger.
 
 \b
 Examples:

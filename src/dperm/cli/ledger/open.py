@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``dperm ledger open``: new account with a limit."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -74,7 +75,8 @@ def open(
             "--parent",
             metavar="NAME",
             show_default=False,
-            help="Account of overlapping or original data, charged with every release; may be repeated.",
+            help="Account whose data overlap with these data, or from which they were derived; every release is "
+            "also charged to it. May be repeated.",
         ),
     ] = None,
     approval: Annotated[bool, typer.Option("--approval", help="Require an approval before each release.")] = False,
@@ -87,7 +89,8 @@ def open(
             dir_okay=False,
             readable=True,
             show_default=False,
-            help="Data file to register by a keyed fingerprint; dperm fit then accepts no other file. May be repeated.",
+            help="Data file to register by its keyed fingerprint; dperm fit then accepts only registered files. May be "
+            "repeated.",
         ),
     ] = None,
     write_anchor: AnchorOut = None,
@@ -157,8 +160,8 @@ def _warn_of_any_file(opened: "AccountStatus") -> None:
     if above and not opened.facts.fingerprints:
         note(
             f"Warning: account {above[0]!r} has registered files, and {opened.facts.name!r} has none: a fit on any "
-            f"file can be charged to {above[0]!r} through {opened.facts.name!r}. Files are registered when an account "
-            "is opened: to prevent this, open accounts with --data FILE."
+            f"file can be charged to {above[0]!r} through {opened.facts.name!r}. To restrict an account to certain "
+            "files, register them when you open it: --data FILE."
         )
 
 
@@ -168,19 +171,29 @@ def _print_json(opened: "AccountStatus") -> None:
     print_json({"ledger": opened.anchor.ledger, **opened.data()})
 
 
+def _describe_parents(parents: Sequence[str]) -> str:
+    return f"{', '.join(parents)} (every release is also charged to {'it' if len(parents) == 1 else 'them'})"
+
+
 def _print_text(opened: "AccountStatus", kept: Path | None) -> None:
     from dperm.cli.ledger.formatting import describe_charges, format_limit
     from dperm.cli.ledger.layout import print_folded, print_named
+    from dperm.presentation.phrases import count_of
 
     facts = opened.facts
     print_folded(f"Opened account {facts.name!r}: {facts.dataset}, {facts.unit}.")
     rows = [
         ("limit", format_limit(facts.limit)),
         ("releases", describe_charges(facts)),
-        *([("parents", f"{', '.join(facts.parents)}; every release is charged to them as well")] * bool(facts.parents)),
+        *([("parents", _describe_parents(facts.parents))] * bool(facts.parents)),
         *([("approval", "required before every release: dperm ledger approve")] * facts.approval),
         *(
-            [("data", f"{len(facts.fingerprints)} registered: dperm fit accepts no other file")]
+            [
+                (
+                    "data",
+                    f"{count_of(len(facts.fingerprints), 'file')} registered; dperm fit accepts only registered files",
+                )
+            ]
             * bool(facts.fingerprints)
         ),
         ("ledger", opened.anchor.ledger),
@@ -189,7 +202,7 @@ def _print_text(opened: "AccountStatus", kept: Path | None) -> None:
     print_named(rows)
     typer.echo()
     if kept is not None:
-        print_folded(f"The anchor is in {kept}: keep it apart from the ledger.")
+        print_folded(f"The anchor was written to {kept}; store it separately from the ledger.")
         return
-    print_folded("Keep this anchor apart from the ledger; dperm ledger verify --anchor FILE reads it:")
+    print_folded('Store this anchor separately from the ledger; "dperm ledger verify --anchor FILE" reads it:')
     typer.echo(opened.anchor.to_json())

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 HELP = """Show the spent and remaining budget of every account; with --entries, every entry of the ledger.
 
 Spent amounts are rounded up and remaining ones down. The guarantee is the limit, not the amount spent. For an account
-with parents, "spendable" is the size of a release that the account and all its ancestors cover; releases of other
-kinds, such as pure ones, may be larger. The ledger is verified first; if an entry or a total was changed, nothing is
-shown.
+with parents, "spendable" is the largest release of the account's own kind that the account, its parents and their
+parents are certain to cover; a release of another kind, such as a pure one, may be larger. The ledger is verified
+first; if an entry or a total was changed, nothing is shown.
 
 \b
 Examples:
@@ -54,7 +54,7 @@ def show(
         else:
             _print_text(found, entries)
             if write_anchor is not None and found:
-                typer.echo(f"\nThe anchor is in {write_anchor}: keep it apart from the ledger.")
+                typer.echo(f"\nThe anchor was written to {write_anchor}; store it separately from the ledger.")
 
 
 def _print_json(found: "tuple[AccountStatus, ...]", entries: bool) -> None:
@@ -73,7 +73,7 @@ def _print_text(found: "tuple[AccountStatus, ...]", entries: bool) -> None:
         typer.echo("The ledger has no account yet. Open one: dperm ledger open.")
         return
     tied = any(one.facts.parents for one in found)
-    columns = ("account", "currency", "limit", "spent", "left", *(["spendable"] * tied), "used")
+    columns = ("account", "quantity", "limit", "spent", "remaining", *(["spendable"] * tied), "used")
     print_table(columns, _meters(found, tied))
     typer.echo()
     headers = ("account", "released", "burned", "open", "seeded", "last entry")
@@ -105,11 +105,15 @@ def _counts(one: "AccountStatus") -> tuple[str, ...]:
 def _print_declared(one: "AccountStatus") -> None:
     from dperm.cli.ledger.formatting import describe_charges, format_limit
     from dperm.cli.ledger.layout import print_folded
+    from dperm.cli.output import plain_down
 
     facts, limit = one.facts, one.spendable.limited_by
     also = [
-        *([f"Charges {', '.join(facts.parents)} too."] * bool(facts.parents)),
-        *([f"Spendable: {format_limit(one.spendable.guarantee)}, limited by account {limit!r}."] * bool(limit)),
+        *([f"Every release is also charged to {', '.join(facts.parents)}."] * bool(facts.parents)),
+        *(
+            [f"Spendable: {format_limit(one.spendable.guarantee, plain_down)}, limited by account {limit!r}."]
+            * bool(limit)
+        ),
         *(["Every release needs an approval."] * facts.approval),
         *([f"Files registered: {len(facts.fingerprints)}."] * bool(facts.fingerprints)),
     ]
@@ -120,17 +124,20 @@ def _print_declared(one: "AccountStatus") -> None:
 
 def _print_warnings(found: "tuple[AccountStatus, ...]") -> None:
     from dperm.cli.ledger.layout import print_folded
+    from dperm.presentation.phrases import count_of
 
     for one in found:
         if one.open:
             typer.echo()
             print_folded(
-                f"{one.facts.name}: {one.open} open. A run is in progress, or it crashed and will not be closed. It "
-                "stays charged in both cases."
+                f"{one.facts.name}: {count_of(one.open, 'open charge')}. A run is in progress, or it crashed and will "
+                "not be closed. It stays charged in both cases."
             )
         if one.counts.seeded:
             typer.echo()
             print_folded(
-                f"{one.facts.name}: {one.counts.seeded} NOT PRIVATE. The noise came from a seed: anyone who knows the "
-                "seed can subtract it. The limit holds for the other releases only."
+                f"{one.facts.name}: {count_of(one.counts.seeded, 'release')} "
+                f"{'is' if one.counts.seeded == 1 else 'are'} "
+                "NOT PRIVATE. The noise was drawn from a seed, and anyone who knows the seed can subtract the noise. "
+                "The limit holds for the other releases only."
             )

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 HELP = """Check every hash, sum and limit of a ledger. The exit code is 5 if a check fails.
 
-A rollback to an older copy can only be detected with an anchor, or with a charged model, which contains a receipt. A
-model must also agree with its ledger entry: released coefficients, guarantee, event, noise, and the parameters and
-public facts in its header. A note lists the parts without a comparison.
+A rollback to an older copy can only be detected with an anchor (a signed copy of the latest entry's hash), or with the
+receipt in a model whose release was charged to the ledger. A model must also agree with its ledger entry: released
+coefficients, guarantee, event, noise, and the parameters and public facts in its header. A note
+lists the parts without a comparison.
 
 \b
 Examples:
@@ -31,8 +32,8 @@ Examples:
 """
 
 NO_ANCHOR = (
-    "No anchor was given: without one, a rollback to an older copy cannot be detected. Keep one elsewhere: dperm "
-    "ledger show LEDGER --write-anchor FILE."
+    "No anchor was given: without one, a rollback to an older copy cannot be detected. To store one separately from "
+    "the ledger, run: dperm ledger show LEDGER --write-anchor FILE"
 )
 
 
@@ -59,7 +60,7 @@ def verify(
             exists=True,
             dir_okay=False,
             show_default=False,
-            help="Model charged to the ledger, or its statement in JSON; may be repeated.",
+            help="Model whose release was charged to this ledger, or its statement in JSON; may be repeated.",
         ),
     ] = None,
     prices: Annotated[bool, typer.Option("--prices", help="Also recompute the cost of every release; slower.")] = False,
@@ -91,9 +92,11 @@ def verify(
 
 def _verdict(found: "Verification", contradictions: list[str], artefacts: "list[Artefact]") -> str:
     """Return a sentence that separates problems of the ledger from those of the compared files."""
+    from dperm.presentation.phrases import count_of
+
     if found.problems:
         count = len({*found.problems, *contradictions})
-        return f"{count} found. Charge nothing to this ledger before the cause is known."
+        return f"{count_of(count, 'problem')} found. Charge nothing to this ledger before the cause is known."
     uncharged = [str(one.source) for one in artefacts if one.anchor() is None]
     if len(contradictions) > len(uncharged):
         return "the ledger is in order. The files listed above disagree with it: do not rely on them."
@@ -139,7 +142,9 @@ def _print_text(found: "Verification", problems: list[str], notes: list[str], ca
     if not found.anchors:
         print_folded(NO_ANCHOR)
     elif not found.problems:
-        also = f" ({carried} of them in models)" if carried else ""
+        also = (
+            f" ({carried} from {'the receipt of a model' if carried == 1 else 'receipts of models'})" if carried else ""
+        )
         print_folded(f"Valid anchors: {found.anchors}{also}.")
 
 

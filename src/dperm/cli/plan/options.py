@@ -58,7 +58,7 @@ Rows = Annotated[
 Columns = Annotated[
     int | None,
     typer.Option(
-        "--dim", parser=_read_count, metavar="D", show_default=False, help="Number of columns, instead of a schema."
+        "--dim", parser=_read_count, metavar="D", show_default=False, help="Number of columns, if no --schema is given."
     ),
 ]
 Balance = Annotated[float | None, number("--balance", "Share of the positive class.", show_default="0.5")]
@@ -75,8 +75,8 @@ MethodName = Annotated[
     typer.Option(
         "--method",
         metavar="NAME",
-        show_default="auto; all methods in a table",
-        help="Method: auto, objective, output, gradient, sgd, bolt_on or posterior; sufficient for the plan of a fit.",
+        show_default="auto; without --schema, all methods are compared",
+        help='Method: auto, objective, output, gradient, sgd, bolt_on or posterior; also "sufficient" with --schema.',
     ),
 ]
 TriedMethodName = Annotated[

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from dperm.privacy.guarantee import AnyGuarantee
     from dperm.theory import MethodBound
 
-TAGS = "T57 and similar tags are theorems; docs/theory has their proofs"
+TAGS = "T57 and similar tags denote theorems, proved in docs/theory"
 PUBLIC_NUMBERS = "these numbers are treated as public: none of them may be derived from private data"
 _TABLE_SHARE = 0.4  # of the progress bar; the rest is for the plot
 _HEADERS = ("method", "noise", "proved: excess risk at most", "expected accuracy", "95 % interval")
 _ABSENT = "-"
-_GAMMA = "gamma norm: a uniformly random direction and a gamma-distributed length; multivariate Laplace (L2) noise"
+_GAMMA = (
+    "gamma-norm noise: a uniformly random direction and a gamma-distributed length; multivariate Laplace (L2) noise"
+)
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ def print_outlook(result: OutlookResult) -> None:
     from dperm.cli.output import print_facts, print_paragraphs, print_table
 
     found, encoded = result.outlook, " as the schema encodes them" if result.columns.encoded else ""
-    typer.echo(f"Outlook for {found.shape.n:,} rows with {_columns(found.shape)}{encoded}; no data were read.\n")
+    typer.echo(f"Outlook for {found.shape.n:,} records with {_columns(found.shape)}{encoded}; no data were read.\n")
     columns = len(_HEADERS) if _was_tried(found) else 3
     print_table(_HEADERS[:columns], [_row(row)[:columns] for row in found.rows])
     print_facts(_facts(found, result.columns))
@@ -184,7 +186,7 @@ def _proved(proved: "MethodBound | None") -> str:
 
     if proved is None:
         return "no bound"
-    return f"{format_up(proved.bound, 3)}{', says nothing' if proved.says_nothing else ''} ({', '.join(proved.tags)})"
+    return f"{format_up(proved.bound, 3)}{', vacuous' if proved.says_nothing else ''} ({', '.join(proved.tags)})"
 
 
 def _expected(expected: "ExpectedAccuracy | None") -> tuple[str, str]:
@@ -224,16 +226,23 @@ def _noise(found: "Outlook") -> list[tuple[str, str]]:
         return []
     short = _grouped(kinds)
     lines = ["standard deviation of each coordinate; all noise is rounded to a fine grid and drawn exactly", *short]
-    return [("noise", below([*lines, *([_GAMMA] if any("gamma norm" in line for line in short) else [])]))]
+    return [("noise", below([*lines, *([_GAMMA] if any("gamma-norm" in line for line in short) else [])]))]
 
 
 def assumptions(shape: "Shape", columns: TableColumns, *, tried: bool) -> list[str]:
     """Return the public numbers behind a result; trials need more of them than bounds."""
     from dperm.planner.simulated_data import REMOVED
 
-    rule = f"a rule of thumb, {REMOVED:.0%} of the errors of guessing the larger class can be avoided"
+    rule = (
+        f"not declared; by a rule of thumb, the best model avoids {100 * REMOVED:.0f} % of the errors made by always "
+        f"guessing the larger class"
+    )
     baseline = rule if shape.baseline is None else f"{shape.baseline:g}, as declared"
-    lines = [f"{shape.balance:g} of the rows are positive", f"accuracy without privacy: {baseline}"] if tried else []
+    lines = (
+        [f"{100 * shape.balance:g} % of the records are in the positive class", f"accuracy without privacy: {baseline}"]
+        if tried
+        else []
+    )
     return [
         f"{_columns(shape)}, rows of norm at most {shape.feature_norm:g}",
         *columns.note,
@@ -248,7 +257,10 @@ def declared_n_note(goal: "AnyGuarantee", n: int | None) -> list[str]:
 
     if n is None or goal.adjacency is Adjacency.REPLACE_ONE:
         return []
-    return [f"{n:,} records are declared: give --n {n} to dperm fit too, which otherwise plans without a number"]
+    return [
+        f"n = {n:,}, as declared. Pass --n {n} to dperm fit as well; without it, dperm fit treats n as unknown, and "
+        f"its plan may differ"
+    ]
 
 
 def _trials(found: "Outlook") -> list[tuple[str, str]]:
@@ -259,7 +271,7 @@ def _trials(found: "Outlook") -> list[tuple[str, str]]:
         return []
     most = tried[0]  # the one that the first sentence is about
     plain = f"without privacy {most.without_privacy:.3f}, always the larger class {most.majority:.3f}"
-    tables = [(f"{one.repeats} synthetic tables of {one.simulated_at:,} rows", one.method) for one in tried]
+    tables = [(f"{one.repeats} synthetic tables of {one.simulated_at:,} records", one.method) for one in tried]
     return [("accuracy", plain), ("trials", below([*_grouped(tables), f"seed {most.seed}"]))]
 
 

@@ -113,8 +113,9 @@ class TableColumns:
         if self.encoded or self.feature_norm is not None:
             return []
         return [
-            "no row norm was declared, so 1 is assumed. It hardly affects the expected accuracy but does affect the "
-            f"bounds. With a schema of {self.dim:,} numeric columns the norm is sqrt({self.dim}) = "
+            "no bound on the row norm was declared, so 1 is assumed. The bound hardly affects the expected accuracy "
+            "but does "
+            f"affect the proved bounds. With a schema of {self.dim:,} numeric columns the norm is sqrt({self.dim}) = "
             f"{self.dim**0.5:.3g}; set it with --feature-norm"
         ]
 

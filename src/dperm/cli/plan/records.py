@@ -32,8 +32,8 @@ GAUSSIAN_LEGEND = (
     f"sqrt(log(1/delta))."
 )
 TITLE = (
-    "Orders of magnitude (T58), from theorems of the lectures with unpublished constants C. They are computed with C "
-    "= 1 and are not bounds:"
+    "Orders of magnitude (T58), from theorems of the lectures whose constants C are not specified. The numbers are "
+    "computed with C = 1 and are not bounds:"
 )
 _NO_NOISE = 1e10  # largest epsilon of the calculators, at which the noise is negligible
 _START = 10_000  # records at which trials start without --n
@@ -116,9 +116,11 @@ class _RecordsByProof:
         if self.n is None:
             return ""
         if self.enough:
-            return f"{self.n:,} rows suffice: {self.records.best.method} perturbation needs at most {self.records.n:,}."
+            return (
+                f"{self.n:,} records suffice: {self.records.best.method} perturbation needs at most {self.records.n:,}."
+            )
         return (
-            f"{self.n:,} rows are fewer than the {self.records.n:,} that provably suffice. This does not prove that "
+            f"{self.n:,} records are fewer than the {self.records.n:,} that provably suffice. This does not prove that "
             f"they are too few."
         )
 
@@ -129,7 +131,7 @@ def _print_by_proof(proof: _RecordsByProof) -> None:
     from dperm.cli.output import below, print_facts, print_paragraphs, print_table
 
     records, problem = proof.records, proof.problem
-    typer.echo(f"Rows that suffice for an expected excess risk of {records.target_excess:g}; no data were read.\n")
+    typer.echo(f"Records that suffice for an expected excess risk of {records.target_excess:g}; no data were read.\n")
     rows = [(method, f"{n:,}") for method, n in records.each]
     rows += [(method, f"more than {checks.LARGEST_COUNT:,}") for method in _methods_without_number(proof)]
     print_table(("method", "provably sufficient"), [*rows, ("without privacy", f"{proof.without_privacy:,}")])
@@ -143,7 +145,10 @@ def _print_by_proof(proof: _RecordsByProof) -> None:
     print_facts(
         [
             ("guarantee", format_guarantee(proof.goal)),
-            ("excess", f"of the logistic loss on new records, over the best model of norm {problem.reference_norm:g}"),
+            (
+                "excess",
+                f"of the logistic loss on new records, over the best model of norm at most {problem.reference_norm:g}",
+            ),
             ("assumed", below(public)),
         ]
     )
@@ -266,7 +271,7 @@ class _TriedRecords:
         """Sentence on whether n records are enough; empty without --n, or if trials cannot tell."""
         if self.n is None or self.records.cannot_tell:
             return []
-        return [f"{self.n:,} rows {'suffice' if self.enough else 'do not suffice'} in these trials."]
+        return [f"{self.n:,} records {'suffice' if self.enough else 'do not suffice'} in these trials."]
 
     @property
     def trials(self) -> str:
@@ -274,10 +279,10 @@ class _TriedRecords:
         points = self.records.points
         most = max(one.expected.simulated_at for one in points)
         least = min(one.expected.repeats for one in points)
-        text = f"{least} or more for each number of rows, seed {points[0].expected.seed}"
+        text = f"{least} or more for each number of records, seed {points[0].expected.seed}"
         if all(one.expected.simulated_at >= one.at for one in points):
             return text
-        return f"{text}; on at most {most:,} rows, with an epsilon that gives the noise the same relative size"
+        return f"{text}; on at most {most:,} records, with an epsilon that gives the noise the same relative size"
 
 
 def _print_by_trial(tried: _TriedRecords) -> None:
@@ -286,7 +291,7 @@ def _print_by_trial(tried: _TriedRecords) -> None:
     from dperm.planner.outlook import MADE_UP, shown_loss
 
     records = tried.records
-    typer.echo(f"Rows at which privacy costs at most {records.loss:g} in accuracy; no data were read.\n")
+    typer.echo(f"Records at which privacy costs at most {records.loss:g} in accuracy; no data were read.\n")
     rows = [
         (
             f"{point.at:,.0f}",
@@ -296,7 +301,7 @@ def _print_by_trial(tried: _TriedRecords) -> None:
         )
         for point in sorted(records.points, key=lambda point: point.at)
     ]
-    print_table(("rows", "expected accuracy", "95 % interval", "lost to privacy"), rows)
+    print_table(("records", "expected accuracy", "95 % interval", "lost to privacy"), rows)
     public = below(assumptions(tried.shape, tried.columns, tried=True))
     print_facts([("guarantee", format_guarantee(tried.goal)), ("assumed", public), ("trials", tried.trials)])
     print_paragraphs([*tried.verdict, describe_reason(records.fact), describe_reason(MADE_UP)])

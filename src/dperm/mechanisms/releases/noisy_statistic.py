@@ -154,13 +154,13 @@ class NoisyStatistic(Mechanism[StatisticInput, Value]):
         **Guarantees.** The release satisfies ``goal`` for all data within the declared shape (T5, T6, T7, T10). Under
         add/remove the number of records stays private (C0.1), except that it is at least one.
 
-        =====================  ============================
-        data                   result
-        =====================  ============================
-        empty, nan, inf        DataError before the charge
-        beyond the bounds      clipped
-        n differs (declared)   DataError before the charge
-        =====================  ============================
+        ===========================================  ============================
+        data                                         result
+        ===========================================  ============================
+        empty, nan, inf                              DataError before the charge
+        beyond the bounds                            clipped
+        number of records differs from declared n    DataError before the charge
+        ===========================================  ============================
         """
         return self._release(lambda: self._read(data), budget, bits)
 
