@@ -11,7 +11,6 @@ from typing import Any
 from dperm.presentation.glossary import method_description, term
 from dperm.presentation.numbers import format_parameters, format_up
 from dperm.presentation.phrases import capitalize, join_sentences
-from dperm.privacy import Adjacency
 from dperm.privacy.protection import format_success, is_effective
 from dperm.report import fields as names
 from dperm.report.audits import summarize_audits

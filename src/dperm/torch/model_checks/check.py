@@ -183,8 +183,8 @@ def check_no_penalty(losses: Tensor, gradients: PerExampleGradients) -> None:
     AssumptionError
         If a loss uses a trained parameter directly. The message names the parameter.
     """
-    names = {parameter: name for name, parameter in gradients.model.named_parameters() if parameter.requires_grad}
-    used = [names[leaf] for leaf in gradients.tape.parameters_outside(losses) if leaf in names]
+    names = {id(value): name for name, value in gradients.model.named_parameters() if value.requires_grad}
+    used = [names[id(leaf)] for leaf in gradients.tape.parameters_outside(losses) if id(leaf) in names]
     if used:
         raise AssumptionError(
             f"the loss uses the parameter {min(used)!r} outside of the model, for example in a penalty on the weights: "
