@@ -46,8 +46,8 @@ def test_the_table_has_every_number_rounded_up_and_both_sentences(dperm, line):
     numbers = {
         **{f"true-positive rate at false-positive rate {x:g}": y for x, y in explanation.true_positive_rates},
         "attack advantage: true- minus false-positive rate": explanation.advantage,
-        "accuracy of an attacker's guess from even odds": explanation.accuracy,
-        f"posterior belief from even odds, exceeded with probability {surprise}": explanation.posterior,
+        "accuracy of a guess, with even prior odds": explanation.accuracy,
+        f"posterior belief, with even prior odds, exceeded with probability {surprise}": explanation.posterior,
         **{f"epsilon at delta {typed(delta)}": epsilon for delta, epsilon in explanation.epsilons},
     }
     for text, number in numbers.items():

@@ -337,7 +337,7 @@ def test_the_record_names_every_public_fact_and_no_other():
     record = GaussianMechanism.calibrate(1.0, GDP(1.0, "add_remove"), dim=2).release([3.0, 4.0]).record
     assert record.grade == "exact"
     assert record.noise.startswith(
-        "Gaussian noise, rounded to multiples of 2^-40 and drawn exactly; random bits: AES-256-CTR"
+        "Gaussian noise, drawn exactly from the distribution rounded to multiples of 2^-40; random bits: AES-256-CTR"
     )
     assert (record.eta, record.tau, record.seeded, record.is_private) == (0.0, 0.0, False, True)
     assert set(record.public) == {

@@ -25,8 +25,8 @@ DELTA = "It is the delta of an (epsilon, delta) statement, usually well below 1/
 def account(event: Event, adjacency: Adjacency | str | None = None) -> "AccountedProfile":
     """Return the privacy profile of ``event`` under ``adjacency``, with lower and upper bounds.
 
-    Each direction of the adjacency is composed separately from dominating pairs (T15, T22, T23). A closed form is used
-    where one exists. Otherwise the moment generating function is inverted along a contour, or the loss is discretized
+    The dominating pairs are composed for each direction of the adjacency (T15, T22, T23). A closed form is used where
+    one exists. Otherwise the moment generating function is inverted along a contour, or the loss is discretized
     on a lattice (T28). Events without a known dominating pair under replace-one are accounted for under add/remove and
     converted by T4.
 

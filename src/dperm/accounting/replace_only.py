@@ -22,7 +22,7 @@ class ReplaceOneOnly(SingleEvent):
 
     Let replacing one record move the statistic by at most D (in L2 for Gaussian, in L1 for Laplace noise). Let sigma be
     the noise's standard deviation (Laplace: its scale). A noise multiplier is relative to the sensitivity to one record
-    added or removed, and replace-one doubles this sensitivity. The sensitivity D therefore counts as twice D / 2. The
+    added or removed, and replace-one doubles this sensitivity. The noise multiplier is therefore relative to D / 2. The
     event is ``ReplaceOneOnly(Gaussian(2 * sigma / D))`` with mu = 2 / (2 sigma / D) = D / sigma (T6; for Laplace noise
     this is the pure epsilon, T5).
 

@@ -216,7 +216,7 @@ class Finding:
     def matches_result(self, text: object) -> bool:
         """Return whether a stored verdict belongs to this finding.
 
-        Up to version 0.9.0, verdicts stated that a certain bound held "exactly".
+        Up to version 0.9.0, verdicts said "exactly" instead of "with certainty".
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ HELP = f"""Bound the success of any attacker who knows all other records, given 
 
 Give one of: --epsilon with --delta, --mu (Gaussian DP), --rho (zero-concentrated DP), or events. All numbers except
 the nearest Gaussian mu are upper bounds, rounded up. Events give tighter bounds than their (epsilon, delta) guarantee,
-which must hold for the worst mechanism that satisfies it.
+because bounds from a guarantee must hold for the worst mechanism that satisfies it.
 
 {EVENTS_HELP}
 \b
@@ -135,9 +135,9 @@ def _print_table(explanation: "Explanation") -> None:
     rows = [
         *((f"true-positive rate at false-positive rate {typed(x)}", up(y)) for x, y in explanation.true_positive_rates),
         ("attack advantage: true- minus false-positive rate", up(explanation.advantage)),
-        ("accuracy of an attacker's guess from even odds", up(explanation.accuracy)),
+        ("accuracy of a guess, with even prior odds", up(explanation.accuracy)),
         (
-            f"posterior belief from even odds, exceeded with probability {typed(explanation.surprise)}",
+            f"posterior belief, with even prior odds, exceeded with probability {typed(explanation.surprise)}",
             up(explanation.posterior),
         ),
         *((f"epsilon at delta {typed(delta)}", up(epsilon)) for delta, epsilon in explanation.epsilons),

@@ -75,7 +75,8 @@ Clip = Annotated[
     float | None,
     number(
         "--clip",
-        "Clipping norm as a fraction of the largest gradient norm, in (0, 1].",
+        "Clipping norm, in (0, 1], as a fraction of the largest gradient norm without clipping; for the squared loss, "
+        "as a fraction of the largest row norm, with the target scaled to [-1, 1].",
         show_default="chosen by the plan",
     ),
 ]

@@ -33,14 +33,14 @@ def laplace_bound(scale: float, probability: float) -> float:
 
 
 def discrete_laplace_bound(scale: float, probability: float) -> float:
-    """Return the smallest whole t with P(|Z| > t) <= probability, P(|Z| > t) = 2 e^-(t + 1)/s / (1 + e^-1/s) (T5a)."""
+    """Return the smallest integer t with P(|Z| > t) = 2 e^(-(t + 1)/s) / (1 + e^(-1/s)) <= probability (T5a)."""
     probability = checked_probability(probability)
     exact = scale * (math.log(2 / probability) - math.log1p(math.exp(-1 / scale))) - 1
     return float(max(0, math.ceil(exact - 1e-9)))
 
 
 def discrete_laplace_deviation(scale: float) -> float:
-    """Return the standard deviation sqrt(2 q) / (1 - q), q = e^-1/s."""
+    """Return the standard deviation sqrt(2 q) / (1 - q), q = e^(-1/s)."""
     return math.sqrt(2) * math.exp(-1 / (2 * scale)) / -math.expm1(-1 / scale)
 
 

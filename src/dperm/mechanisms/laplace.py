@@ -190,12 +190,12 @@ class LaplaceMechanism(AdditiveMechanism):
 
 @dataclass(frozen=True)
 class DiscreteLaplaceMechanism(AdditiveMechanism):
-    """Integers plus discrete Laplace noise, ``P(z) ~ e^-|z| epsilon/Delta``: the geometric mechanism (T5, T5a).
+    """Integers plus discrete Laplace noise, ``P(z) ~ e^(-|z| epsilon/Delta)``: the geometric mechanism (T5, T5a).
 
     For integer shifts by k the ratio is at most ``e^(|k|_1 epsilon/Delta)``, so the mechanism is exactly epsilon-DP
     without rounding. The privacy profile lies above the profile of Laplace noise: for a shift of 1 and scale s, the
-    total variation distance is tanh(1/2s) instead of 1 - e^-1/2s. The event is therefore `Pure`. The mechanism is best
-    for a single release of counts; in long compositions `LaplaceMechanism` is better.
+    total variation distance is tanh(1/(2s)) instead of 1 - e^(-1/(2s)). The event is therefore `Pure`. The mechanism
+    is best for a single release of counts; in long compositions `LaplaceMechanism` is better.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
 
     @property
     def standard_deviation(self) -> float:
-        """Standard deviation sqrt(2 q) / (1 - q) of one coordinate, q = e^-1/s."""
+        """Standard deviation sqrt(2 q) / (1 - q) of one coordinate, q = e^(-1/s)."""
         return discrete_laplace_deviation(self.scale)
 
     def error_bound(self, probability: float) -> float:

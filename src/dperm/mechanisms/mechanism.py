@@ -51,7 +51,7 @@ class Law:
     @classmethod
     def on_grid(cls, family: str, exponent: int) -> "Law":
         """Return a distribution rounded to multiples of 2^exponent and sampled exactly."""
-        return cls(f"{family}, rounded to multiples of 2^{exponent} and drawn exactly", family=family)
+        return cls(f"{family}, drawn exactly from the distribution rounded to multiples of 2^{exponent}", family=family)
 
     def words_at(self, place: str) -> str:
         """Return the description of the noise at a place, such as "Gaussian noise on the coefficients, rounded ..."."""

@@ -66,7 +66,7 @@ class LinearTerm(ABC):
     @property
     def words(self) -> str:
         """Description of the distribution and its grid."""
-        return f"{self.family}, rounded to multiples of 2^{self.grid.exponent} and drawn exactly"
+        return f"{self.family}, drawn exactly from the distribution rounded to multiples of 2^{self.grid.exponent}"
 
     @property
     def family(self) -> str:

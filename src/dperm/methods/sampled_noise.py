@@ -143,7 +143,7 @@ class SampledNoise:
     @property
     def words(self) -> str:
         """Description of the distribution and its grid."""
-        return f"{FAMILY}, rounded to multiples of 2^{self.grid.exponent} and drawn exactly"
+        return f"{FAMILY}, drawn exactly from the distribution rounded to multiples of 2^{self.grid.exponent}"
 
     @property
     def theorems(self) -> tuple[str, ...]:

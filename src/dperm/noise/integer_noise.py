@@ -9,9 +9,9 @@ Let N be continuous noise and v a point of the grid gZ^d. Then
 (ties have probability 0). So adding rounded noise to a rounded value is a post-processing of adding N: every theorem
 about the continuous mechanism holds verbatim, with the sensitivity of the rounded value.
 
-The *discrete* distributions differ (T5a). The discrete Laplace distribution ``P(z) ~ e^-|z|/s`` is also pure for
-integer sensitivities, but its curve lies above the continuous one. At shift 1 its total variation is tanh(1/2s), that
-of the continuous one 1 - e^-1/2s. Its event is `Pure`, not `Laplace`.
+The *discrete* distributions differ (T5a). The discrete Laplace distribution ``P(z) ~ e^(-|z|/s)`` is also pure for
+integer sensitivities, but its curve lies above the continuous one. At shift 1 its total variation is tanh(1/(2s)),
+that of the continuous one 1 - e^(-1/(2s)). Its event is `Pure`, not `Laplace`.
 """
 
 import math
@@ -69,7 +69,8 @@ def rounded_gaussian(scale: float, size: int, stream: Stream, *, band: float = B
 def rounded_laplace(scale: float, size: int, stream: Stream, *, band: float = BAND, strips: int = STRIPS) -> Integers:
     """Draw ``size`` independent integers round(L), L Laplace of this scale: noise of the Laplace mechanism (T5, T10).
 
-    ``P(0) = 1 - e^-1/2s`` and ``P(z) = e^-|z|/s sinh(1/2s)``. The noise is pure, like continuous Laplace noise (T5a).
+    ``P(0) = 1 - e^(-1/(2s))`` and ``P(z) = e^(-|z|/s) sinh(1/(2s))``. The noise is pure, like continuous
+    Laplace noise (T5a).
 
     Parameters
     ----------
@@ -95,7 +96,9 @@ def rounded_laplace(scale: float, size: int, stream: Stream, *, band: float = BA
 
 
 def discrete_laplace(scale: float, size: int, stream: Stream, *, band: float = BAND, strips: int = STRIPS) -> Integers:
-    """Draw ``size`` independent integers with ``P(z) = tanh(1/2s) e^-|z|/s``, pure for integer sensitivities (T5, T5a).
+    """Draw ``size`` independent integers with ``P(z) = tanh(1/(2s)) e^(-|z|/s)`` (T5, T5a).
+
+    The noise is pure for integer sensitivities.
 
     If E is exponential, floor(s E) is geometric. A fair sign, with minus zero rejected, gives this distribution.
 

@@ -31,7 +31,7 @@ Receipt = Mapping[str, Any]
 ANCESTORS = "ancestors"
 NO_COMPOSITION = "One release. Post-processing costs nothing; the costs of further releases add up."
 NO_REFUNDS = "Runs that fail after their charge are not refunded."
-OUTSIDE = "Runs that were not charged to this {} are not included."
+OUTSIDE = "Runs that were not charged to {} are not included."
 ALONE = "Other releases from the same data are not covered by this guarantee."
 OTHERS = "This release ran with a seed and has no guarantee; the limit applies to the other releases only."
 COVERING = (
@@ -314,8 +314,14 @@ def _composition(receipt: Receipt, seeded: bool) -> str:
 
 def _composition_rule(receipt: Receipt) -> str:
     rule, blocks = receipt.get("composition"), receipt.get("blocks")
-    shares = f"The limit's delta is divided among at most {format_number(blocks)} releases." if blocks else ""
+    delta = f"The delta of the limit of {_booked(receipt)} is divided among at most"
+    shares = f"{delta} {format_number(blocks)} releases." if blocks else ""
     return join_sentences((f"Composition rule: {rule}." if rule else "", shares))
+
+
+def _booked(receipt: Receipt) -> str:
+    """Return the name of the account in a receipt, or "this budget"."""
+    return account_name(receipt) if receipt.get("account") else "this budget"
 
 
 def _tuning(receipt: Receipt, seeded: bool) -> str:
@@ -332,7 +338,7 @@ def _tuning(receipt: Receipt, seeded: bool) -> str:
             describe_limit_changes(receipt),
             _seeded_runs(receipt),
             OTHERS if seeded else "",
-            OUTSIDE.format(kind),
+            OUTSIDE.format(_booked(receipt)),
             SELECTION,
         )
     )
@@ -340,7 +346,7 @@ def _tuning(receipt: Receipt, seeded: bool) -> str:
 
 def _retries(receipt: Receipt) -> str:
     burned, still_open = receipt.get("burned"), receipt.get("open")
-    outside = OUTSIDE.format("account" if receipt.get("account") else "budget")
+    outside = OUTSIDE.format(_booked(receipt))
     if burned is None or still_open is None:
         return f"{NO_REFUNDS} {outside}"
     counts = (

@@ -33,22 +33,22 @@ _UPPER_BOUNDS = frozenset(("epsilon", "epsilons", "eps", "delta", "deltas", "rho
 DECLARED_COUNTS = {"n": "declared number of records", "n_groups": "declared number of groups"}
 """Names of public counts under an adjacency that protects the true ones."""
 _ATTACK_TERMS = {
-    "accuracy": "largest accuracy of an attacker's guess from even odds",
+    "accuracy": "largest accuracy of a guess by an attacker with even prior odds",
     "advantage": "largest advantage of an attacker (true-positive minus false-positive rate)",
     "epsilon_at_delta_zero": "epsilon at delta = 0",
     "epsilons": "epsilon at other deltas",
-    "posterior": "largest posterior belief of an attacker from even odds",
+    "posterior": "largest posterior belief of an attacker with even prior odds",
     "surprise": "probability with which the posterior belief may be larger",
 }
 _MECHANISM_TERMS = {
     "clip": "clipping norm",
     "clip_norm": "clipping norm",
-    "clip_share": "clip (clipping norm as a fraction of the largest gradient norm)",
+    "clip_share": "clip (clipping norm as a fraction of its largest useful value)",
     "determinant_loss": "part of epsilon spent on the Jacobian determinant",
     "error_noise_scale": "standard deviation of the noise that covers rounding errors",
     "failure": "probability that a sample is too large for the rounding-error bound",
     "grid": "grid spacing",
-    "lipschitz": "Lipschitz constant of the loss (largest gradient norm)",
+    "lipschitz": "Lipschitz constant of the loss (largest gradient norm after clipping)",
     "radius": "radius (bound on the norm of a row)",
     "weight": "largest class weight",
 }

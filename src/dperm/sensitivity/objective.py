@@ -95,7 +95,7 @@ def relative_curvature(spec: ProblemSpec) -> float:
 def determinant_charge(spec: ProblemSpec) -> float:
     """Return the privacy loss of the Jacobian determinant of the map from b to theta, rounded up.
 
-    Theorem T37, for several scores T53a.
+    Theorem T37 (T53a for several scores).
         One record changes the logarithm of the determinant by at most c = k log(1 + bend/Lambda).
 
     Parameters

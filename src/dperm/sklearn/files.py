@@ -131,8 +131,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     -------
     estimator or Pipeline
         A model fitted through a schema, as by ``dperm fit``, is a fitted `sklearn.pipeline.Pipeline` with the steps
-        "encoder" and "model". It predicts raw tables (a data frame, or a mapping of names to columns), as
-        ``dperm predict`` does. Other files hold an estimator alone, which predicts features.
+        "encoder" and "model". It predicts from raw tables (a data frame, or a mapping of names to columns), as
+        ``dperm predict`` does. Other files hold an estimator alone, which predicts from features.
 
     Raises
     ------

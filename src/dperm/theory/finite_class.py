@@ -182,7 +182,7 @@ def _log_ratio(hypotheses: int, beta: float) -> float:
 
 
 def packing_sample_size(sets: int, epsilon: float, *, adjacency: Adjacency | str, success: float = 0.9) -> float:
-    """Return a lower bound on the number of records for any epsilon-DP algorithm, given K disjoint answers.
+    """Return a lower bound on the number of records that any epsilon-DP algorithm needs, by a packing argument.
 
     Theorem T60.
         D_1, ..., D_K have n records each and disjoint sets of correct answers. An algorithm that is correct on each

@@ -22,7 +22,7 @@ FLOOR = "It is the least corrected second moment, as a share of the noise's vari
 
 
 class AdamBC(Optimizer):
-    """Adam with bias correction for the noise: the divisor is sqrt(max(v - Phi, floor Phi)) + eps.
+    """Adam with bias correction for the noise: the divisor is sqrt(max(v - Phi, floor * Phi)) + eps.
 
     Here v is the running mean of the squared gradients and Phi is the variance of the noise. Without noise, the
     optimizer is ``torch.optim.Adam``. A private training run sets Phi before every step, as ``noise_variance`` of each

@@ -3,7 +3,7 @@
 """Noise of a step on the sum of gradients, in units of the clipping norm: exact or fast (T10, T46).
 
 `ExactNoise` is drawn exactly on a grid, for sums in double precision; the event includes their rounding errors (T46b).
-`FastNoise` is drawn in single precision, with the guarantee of ideal arithmetic.
+`FastNoise` is drawn in single precision; its guarantee is proved only for ideal arithmetic, without rounding.
 """
 
 import math

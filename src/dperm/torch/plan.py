@@ -65,7 +65,8 @@ class DPSGD:
         square root of the number of layers. "normalized" scales every gradient to a norm of about C, so C only scales
         the learning rate. A `QuantileClipping` adapts C privately to a quantile of the norms.
     grade
-        "exact", or "fast" for noise and sums in the model's own precision, with the guarantee of ideal arithmetic.
+        "exact", or "fast" for noise and sums in the model's own precision. The guarantee of "fast" is proved only for
+        ideal arithmetic, without rounding.
     physical_batch_size
         Number of records in one forward pass. It affects memory and time, not privacy.
     records_per_group

@@ -222,8 +222,8 @@ class PrivateTraining:
         Raises
         ------
         ParameterError
-            If losses have the wrong shape, come from a different model, or no batch is pending. Errors in losses are
-            found before the charge.
+            If losses have the wrong shape or come from a different model, or if no batch is pending. Errors in
+            losses are found before the charge.
 
         Notes
         -----
@@ -341,7 +341,7 @@ class PrivateTraining:
 
     @property
     def extra(self) -> dict[str, Any]:
-        """The ``extra`` data of `save` in a resumed run; otherwise empty."""
+        """In a resumed run, the ``extra`` data passed to `save` for its checkpoint; otherwise empty."""
         self._entered()
         return self._checkpoint.extra
 

@@ -163,9 +163,10 @@ def objective(
     """Return a lower bound on the epsilon of objective perturbation, in one dimension, without sampling (A8; T35-T41).
 
     The density of the minimizer is known (T35). For a pure claim, the audit searches for the largest privacy loss over
-    neighbours and theta; the result is attained. For a claim with a delta, or at every delta (zCDP, GDP, RDP), the
-    audit bounds epsilon from below at one or several deltas. The audit of a plan covers the exact minimizer, before
-    noise is added to the coefficients, and compares it with the part of the plan's epsilon for this step.
+    neighbours and theta; the result is attained. For a claim at one delta, or a claim that covers every
+    delta (zCDP, GDP, RDP), the audit bounds epsilon from below at one or several deltas. The audit of a plan covers the
+    exact minimizer, before noise is added to the coefficients. Its bound is compared with the part of the plan's
+    epsilon that is spent on the minimizer.
 
     Parameters
     ----------

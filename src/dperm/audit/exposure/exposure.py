@@ -51,7 +51,7 @@ class Exposure:
     bits
         The exposure, in bits.
     most
-        Largest possible exposure, log2 of the size of the space.
+        Largest possible exact or sampled exposure, log2 of the size of the space.
     method
         "exact", "sampled" or "extrapolated".
     candidates
@@ -279,8 +279,8 @@ def sampled_exposure(
     """Return an estimate of the exposure from S random candidates (A10).
 
     The estimate is log2 S - log2(1 + k), where k candidates are more likely than the secret. The estimate is at most
-    log2 S. The interval is the Clopper-Pearson interval for the share of more likely candidates, in bits. Equally
-    likely candidates count as more likely only for the lower end.
+    log2 S. The interval is the Clopper-Pearson interval for the share of more likely candidates, in bits. Candidates
+    exactly as likely as the secret count as more likely only in the lower end of the interval.
 
     Parameters
     ----------
@@ -338,7 +338,7 @@ def extrapolated_exposure(
     """Return the exposure extrapolated from a skew-normal distribution fitted to random candidates (A10).
 
     The exposure is -log2 F(log-perplexity of the secret), where F is the fitted distribution function. The result can
-    exceed ``log2 |R|``. ``Exposure.fit`` is the p-value of the Kolmogorov-Smirnov distance between the fitted
+    exceed ``Exposure.most``. ``Exposure.fit`` is the p-value of the Kolmogorov-Smirnov distance between the fitted
     distribution and its own sample. A small value rejects the fit; a large value does not prove it.
 
     Parameters

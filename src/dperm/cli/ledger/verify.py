@@ -22,7 +22,7 @@ HELP = """Check every hash, sum and limit of a ledger. The exit code is 5 if a c
 A rollback to an older copy can only be detected with an anchor (a signed copy of the latest entry's hash), or with the
 receipt in a model whose release was charged to the ledger. A model must also agree with its ledger entry: released
 coefficients, guarantee, event, noise, and the parameters and public facts in its header. A note
-lists the parts without a comparison.
+lists the parts that are not compared.
 
 \b
 Examples:

@@ -122,7 +122,7 @@ class Sum(NoisyStatistic[Numbers]):
         return self.mechanism.standard_deviation
 
     def totals(self, data: ArrayLike) -> Totals:
-        """Return the exact sum, relative to `offset` for each record, which is **not private**.
+        """Return the exact sum of the records, each minus `offset`; this sum is **not private**.
 
         Parameters
         ----------

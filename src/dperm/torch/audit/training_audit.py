@@ -87,7 +87,7 @@ def audit_training(
     bits: Bits | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Finding:
-    """Train ``model`` according to the plan on data set and canaries, and return a lower bound on epsilon.
+    """Train ``model`` on the data set and the canaries according to the plan, and return a lower bound on epsilon.
 
     The function performs a real training run, with the sampling, clipping and noise of `DPSGDPlan.attach`. ``model`` is
     trained in place, and has the guarantee of the plan. To keep its release, or to write the loop yourself, use
