@@ -120,9 +120,9 @@ def test_small_costs_are_not_absorbed_by_large_ones():
 def test_a_refusal_by_a_rounding_error_is_explained(budget):
     for _ in range(9):
         budget.reserve(Pure(0.1, ADD))
-    with pytest.raises(BudgetError, match=r"costs epsilon=0.1, and epsilon=0.0999\d+ remains.*rounding error"):
+    with pytest.raises(BudgetError, match=r"costs epsilon=0.1, but only epsilon=0.0999\d+ .*remains.*rounding error"):
         budget.reserve(Pure(0.1, ADD))
-    with pytest.raises(BudgetError, match=r"Request a smaller epsilon\. Do not raise the limit"):
+    with pytest.raises(BudgetError, match=r"Request a smaller epsilon\. A limit that is raised"):
         budget.reserve(Pure(0.2, ADD))
 
 

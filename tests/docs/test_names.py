@@ -16,7 +16,8 @@ FILES = {".dperm", ".py", ".toml", ".json"}
 
 
 def dotted() -> set[str]:
-    return {name for page in PAGES for text in code(page) for name in DOTTED.findall(text)}
+    found = {name for page in PAGES for text in code(page) for name in DOTTED.findall(text)}
+    return {name for name in found if name != "dperm.fish"}  # a completion script
 
 
 def commands() -> set[str]:

@@ -104,7 +104,7 @@ def test_sufficient_statistics_warn_about_skewed_labels():
     assert mean_score(sufficient, X, y, n) < 0.02
     assert not warning_of(auto, n, 9)
     told = warning_of(sufficient, n, 9)
-    assert 'method="sufficient" grows with label_range' in told and "below about 5% of it" in told
+    assert 'method="sufficient" grows with label_range' in told and "below about 5 % of it" in told
     assert y.std() / 80 < 0.06
 
 

@@ -43,8 +43,8 @@ MUTANTS = [
     Mutant(
         "a percentage is below its rate",
         "presentation/numbers.py",
-        "texts = [format_up(100 * decimal(rate), digits)",
-        "texts = [format_down(100 * decimal(rate), digits)",
+        'return f"{format_up(percentage, digits)} %"',
+        'return f"{format_down(percentage, digits)} %"',
         f"{NUMBERS}::test_a_percentage_is_never_below_its_rate_and_100_only_where_six_digits_need_it",
     ),
     Mutant(
@@ -98,21 +98,21 @@ MUTANTS = [
     ),
     Mutant(
         "values in a notebook are not escaped",
-        "notebook.py",
+        "presentation/notebook.py",
         "return escape(one_line(value))",
         "return one_line(value)",
         f"{NOTEBOOK}::test_every_text_is_escaped_and_the_html_is_well_formed",
     ),
     Mutant(
         "a notebook loads a style sheet",
-        "notebook.py",
+        "presentation/notebook.py",
         'head = f"<div><strong>',
         "head = f\"<link href='https://example.org/a.css'/><div><strong>",
         f"{NOTEBOOK}::test_no_script_style_sheet_or_resource_and_only_neutral_colors_outside_badges",
     ),
     Mutant(
         "text in a notebook is black on every theme",
-        "notebook.py",
+        "presentation/notebook.py",
         "font-size:inherit;color:inherit",
         "font-size:inherit;color:black",
         f"{NOTEBOOK}::test_no_script_style_sheet_or_resource_and_only_neutral_colors_outside_badges",

@@ -64,7 +64,7 @@ def test_a_resumed_run_has_the_model_the_optimizer_and_the_steps_of_the_saved_on
         assert repr(again.state_dict()["state"]) == repr(state["state"])
         assert private.steps_taken == 3
         assert private.extra == {"epoch": 2}
-        assert "after 3 of 8" in private.so_far()
+        assert "After 3 of 8" in private.so_far()
         assert walk(private, other) == 5
     assert private.steps_taken == 8
     assert private.release.guarantee == plan.goal
@@ -115,7 +115,7 @@ def test_steps_after_the_checkpoint_count(tmp_path):
     model = model_of()
     with attached(plan, model, resume=tmp_path / "run.pt") as private:
         assert private.steps_taken == 3
-        assert "after 5 of 8" in private.so_far()
+        assert "After 5 of 8" in private.so_far()
         assert walk(private, model) == 3
     assert private.steps_taken == 6
 

@@ -38,7 +38,7 @@ def test_with_groups_a_group_is_protected(adjacency):
     method = DPSGD(1.0, 10, steps=2, records_per_group=3)
     found = statement(trained(method, adjacency, group=[place // 3 for place in range(ROWS)]))
     assert found["unit_of_privacy"] == "one group (all records with one key, of which at most 3 are used)"
-    assert str(found["contribution_bound"]["known"]).startswith("at most 3")
+    assert str(found["contribution_bound"]["known"]).startswith("At most 3")
     assert found["public_quantities"]["n_groups"] == ROWS // 3
     assert found["sampling"]["run"].startswith("Poisson sampling of groups at rate 0.5")
     assert "one record" not in found.to_markdown()

@@ -82,7 +82,7 @@ def checked_steps(fitted_transformers: object, *, budgeted: bool = False) -> lis
     ------
     LeakError
         If there is such a transformer, and ``fitted_transformers`` is "refuse". With a budget, also if it is
-        "not_covered", and in a joblib worker: the limit of the budget does not cover such a release.
+        "not_covered": the limit of the budget does not cover such a release.
 
     Warns
     -----
@@ -101,11 +101,11 @@ def checked_steps(fitted_transformers: object, *, budgeted: bool = False) -> lis
             remedy=f"{allowed} fits all the same, and the statement then says that the preparation is not covered.",
         )
     names = _names(steps + targets)
-    if budgeted and (names or is_in_joblib_worker()):
-        seen = f"{', '.join(names)} learnt from the private data" if names else "the model is fitted in a joblib worker"
+    if budgeted and names:
         raise LeakError(
-            f"the preparation of the data is not covered ({seen}), so that no limit of a budget covers this fit.",
-            remedy=f"Leave out {arg('ledger')}." if names else f"Set {arg('n_jobs', 1)}, or leave out {arg('ledger')}.",
+            f"the guarantee does not cover the preparation of the data ({', '.join(names)} learnt from the private "
+            f"data), so the limit of a budget does not cover this fit.",
+            remedy=f"Leave out {arg('ledger')}.",
         )
     if names:
         warnings.warn(_NOT_COVERED.format(", ".join(names)), DpermWarning, stacklevel=3)  # the line that called fit

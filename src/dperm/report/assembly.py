@@ -59,7 +59,7 @@ def statement(
     >>> from dperm.report import statement
     >>> release = LaplaceMechanism.calibrate(1.0, PureDP(0.5, "add_remove")).release(42)
     >>> statement(release, fields={"curator": "Statistical Office"}).to_markdown().splitlines()[0]
-    '...'
+    '# Privacy statement: Laplace (release)'
     """
     if not isinstance(release, Release):
         raise _not_a_release(release)
