@@ -386,9 +386,9 @@ MUTANTS = [
     ),
     Mutant(
         "penalties in the loss are ignored",
-        "session",
-        "if not self._losses_seen or part.trial:",
-        "if False:",
+        "model_checks.check",
+        "    if used:\n",
+        "    if False:\n",
         checks.penalties_are_refused,
     ),
     Mutant(

@@ -610,3 +610,36 @@ def test_a_loop_that_counts_batches_and_ends_between_rehearsals_is_released_with
         assert counting(5).steps_taken == 1
     with pytest.warns(DpermWarning, match="before the last of the"):
         assert counting(3, rehearsal=False).steps_taken == 4
+
+
+@pytest.mark.parametrize("kind", ["linear", "GRU"])
+def test_a_gradient_penalty_is_refused_before_the_charge_and_attacked_inputs_are_not(kind):
+    class Recurrent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.head = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 2)
+
+        def forward(self, x):
+            return self.head(self.layer(x[:, None])[0][:, 0])
+
+    plan = DPSGD(clip_norm=1.0, batch_size=8, steps=2).plan(n=64, epsilon=4.0, delta=1e-5, adjacency="add_remove")
+    data = (torch.randn(64, 3), torch.randint(0, 2, (64,)))
+
+    def train(budget, penalty):
+        model = nn.Linear(3, 2) if kind == "linear" else Recurrent()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with plan.attach(model, optimizer, data, budget, progress=False) as private:
+            for batch, target in private:
+                x = batch.clone().requires_grad_()
+                losses = cross_entropy(model(x), target, reduction="none")
+                (gradient,) = torch.autograd.grad(losses.sum(), x, create_graph=penalty)
+                attacked = (x + 0.1 * gradient.sign()).detach()
+                extra = gradient.square().sum(1) if penalty else 0.0
+                private.step(cross_entropy(model(attacked), target, reduction="none") + extra)
+
+    budget = MemoryBudget(ApproxDP(10.0, 1e-4, "add_remove"), blocks=2)
+    with pytest.raises(AssumptionError, match=r"contains gradients \(create_graph=True\)"):
+        train(budget, penalty=True)
+    assert not budget.entries
+    train(budget, penalty=False)
+    assert len(budget.entries) == 1

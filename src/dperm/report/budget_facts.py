@@ -48,7 +48,10 @@ UNKNOWN_ANCESTORS = (
     'this receipt does not contain. To see it, run "dperm ledger show".'
 )
 SELECTION = "Selection among the releases by scores on private data is not covered."
-LATER = 'The limit can be raised later; to see the current limit, run "dperm ledger show".'
+LATER = (
+    'The limit can be raised later, and does not cover runs with a seed. "dperm ledger show" prints the current limit '
+    "and the number of such runs."
+)
 CURRENT = 'To see the current limit, run "dperm ledger show".'
 NO_LONGER = "The guarantee of the smaller limit no longer holds."
 NOT_A_GUARANTEE = "A limit that was changed after releases is a record of the spending, not a guarantee."

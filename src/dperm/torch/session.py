@@ -425,7 +425,7 @@ class PrivateTraining:
                     rule="must come from the model that was attached; its forward pass was not run since the last step",
                     remedy="Call the model that was passed to attach.",
                 )
-            if not self._losses_seen or part.trial:
+            if part.trial:
                 check_no_penalty(losses, self.gradients)
         return part
 

@@ -128,7 +128,7 @@ def require_two_classes(schema: "Schema", option: str) -> None:
         found = "a range" if target.classes is None else f"{len(target.classes)} classes"
         raise ParameterError(
             f"{option} needs two classes, and the schema declares {found} for {target.name!r}. For this "
-            "schema use dperm plan fit without --expect."
+            "schema use dperm plan fit."
         )
 
 

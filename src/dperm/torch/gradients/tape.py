@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.graph import GradientEdge, _engine_run_backward, get_gradient_edge
+from torch.autograd.graph import GradientEdge, Node, _engine_run_backward, get_gradient_edge
 from torch.autograd.variable import Variable
 
 from dperm.errors import AssumptionError, ParameterError
@@ -89,19 +89,17 @@ class Tape:
         """Record a parameter replaced by ``expanded`` in the forward pass, a leaf tensor with the examples first."""
         self.entries.append(TapeEntry(_Lifted(parameter), nn.Module(), (), expanded, ()))
 
-    def parameters_outside(self, losses: Tensor) -> list[Tensor]:
-        """Return the leaf tensors that ``losses`` use outside of the recorded layers, from the graph above them."""
+    def graph_above(self, losses: Tensor) -> list[Node]:
+        """Return the nodes of the graph from ``losses`` down to the recorded layers, without these."""
         layers = {entry.edge.node for entry in self.entries if isinstance(entry.edge, GradientEdge)}
-        found, waiting, seen = [], [losses.grad_fn], set(layers)
+        found: list[Node] = []
+        waiting, seen = [losses.grad_fn], set(layers)
         while waiting:
             node = waiting.pop()
-            if node is None or node in seen:
-                continue
-            seen.add(node)
-            leaf = getattr(node, "variable", None)
-            if leaf is not None:
-                found.append(leaf)
-            waiting.extend(following for following, _ in node.next_functions)
+            if node is not None and node not in seen:
+                seen.add(node)
+                found.append(node)
+                waiting.extend(following for following, _ in node.next_functions)
         return found
 
     def take(self) -> list[TapeEntry]:

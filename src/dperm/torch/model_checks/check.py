@@ -43,6 +43,8 @@ from dperm.torch.model_checks.trials import Trial, trials
 
 OPEN = "its layers do not account for all uses of its parameters"
 """Reason for running the whole model again."""
+TWICE = ("BackwardBackward", "BackwardDataBackward", "autograd::Error")
+"""Parts of the names of graph nodes that exist only after a backward pass with ``create_graph=True``."""
 LONGEST = 300
 """Largest number of characters shown of an error message of torch."""
 
@@ -134,10 +136,11 @@ def check_losses(losses: Tensor, gradients: PerExampleGradients) -> bool:
     Raises
     ------
     AssumptionError
-        If a loss depends on the output for another example.
+        If a loss depends on the output for another example, or contains a penalty (`check_no_penalty`).
     ParameterError
         If the number of losses differs from the number of output rows.
     """
+    check_no_penalty(losses, gradients)
     leaves = [leaf for leaf in tree_leaves(gradients.outputs) if isinstance(leaf, Tensor) and leaf.requires_grad]
     if len(losses) < 2 or not leaves:
         return False
@@ -166,10 +169,10 @@ def check_losses(losses: Tensor, gradients: PerExampleGradients) -> bool:
 
 
 def check_no_penalty(losses: Tensor, gradients: PerExampleGradients) -> None:
-    """Refuse losses that use trained parameters outside of the model's layers, such as a penalty on the weights.
+    """Refuse losses with a penalty on the weights or on gradients.
 
-    This part of a gradient is the same for all examples. Per-example gradients do not contain it, so it would have no
-    effect.
+    Such a penalty uses trained parameters outside of the recorded layers, or the backward pass of a backward pass.
+    Per-example gradients do not contain this part, so it would have no effect.
 
     Parameters
     ----------
@@ -181,10 +184,18 @@ def check_no_penalty(losses: Tensor, gradients: PerExampleGradients) -> None:
     Raises
     ------
     AssumptionError
-        If a loss uses a trained parameter directly. The message names the parameter.
+        If a loss uses a trained parameter directly, or contains gradients. The message names the parameter.
     """
     names = {id(value): name for name, value in gradients.model.named_parameters() if value.requires_grad}
-    used = [names[id(leaf)] for leaf in gradients.tape.parameters_outside(losses) if id(leaf) in names]
+    above = gradients.tape.graph_above(losses)
+    if any(mark in node.name() for node in above for mark in TWICE):
+        raise AssumptionError(
+            "the loss contains gradients (create_graph=True), for example in a gradient penalty: per-example gradients "
+            "do not contain the gradient of this part, and it would have no effect.",
+            remedy="Leave the gradient penalty out, or detach the gradients.",
+        )
+    leaves = (id(getattr(node, "variable", None)) for node in above)
+    used = [names[leaf] for leaf in leaves if leaf in names]
     if used:
         raise AssumptionError(
             f"the loss uses the parameter {min(used)!r} outside of the model, for example in a penalty on the weights: "
