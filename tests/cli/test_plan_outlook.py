@@ -180,7 +180,7 @@ def test_delta_and_adjacency_may_be_those_of_an_account(opened, answered):
         ("--schema schema.toml --adjacency add_remove", ["--n is missing"]),
         ("--schema schema.toml --n 1500 --feature-norm 1", ["--feature-norm belongs to --dim"]),
         ("--schema schema.toml --n 1500 --method sufficient", ["--method must be one of"]),
-        ("--schema pay.toml --n 1500", ["two classes", "a range", "use dperm plan fit without --expect."]),
+        ("--schema pay.toml --n 1500", ["two classes", "a range", "use dperm plan fit."]),
     ],
 )
 def test_what_cannot_be_expected_of_a_schema_is_refused(desk, refused, line, words):

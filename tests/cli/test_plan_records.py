@@ -106,7 +106,7 @@ def test_letters_of_the_orders_are_explained(ends):
         ("plan records-by-trial --target-loss 0.05 --epsilon 1", ["--dim or --schema is missing"]),
         (
             "plan records --target-excess 0.1 --epsilon 1 --schema pay.toml",
-            ["--target-excess needs two classes", "a range", "use dperm plan fit without --expect."],
+            ["--target-excess needs two classes", "a range", "use dperm plan fit."],
         ),
         (
             "plan records-by-trial --target-loss 0.1 --epsilon 1 --schema schema.toml --feature-norm 2",
