@@ -186,6 +186,8 @@ def check_no_penalty(losses: Tensor, gradients: PerExampleGradients) -> None:
     AssumptionError
         If a loss uses a trained parameter directly, or contains gradients. The message names the parameter.
     """
+    if not gradients.tape.entries:  # nothing is recorded since the last sum
+        return
     names = {id(value): name for name, value in gradients.model.named_parameters() if value.requires_grad}
     above = gradients.tape.graph_above(losses)
     if any(mark in node.name() for node in above for mark in TWICE):
