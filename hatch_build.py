@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build hook of hatchling: the wheel contains a manual page for each verb of the command line."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,8 +20,6 @@ class ManualPages(BuildHookInterface):
         root = Path(self.root)
         folder = root / "build" / "man"
         # A process of its own: the build keeps its modules, and -B leaves no compiled files in src.
-        # pip passes the packages of an isolated build to other processes by PYTHONPATH.
-        paths = [str(root / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-        subprocess.run([sys.executable, "-B", "tools/man_pages.py", str(folder)], cwd=root, env=environment, check=True)
+        # The environment stays: pip passes the packages of an isolated build by PYTHONPATH.
+        subprocess.run([sys.executable, "-B", "tools/man_pages.py", str(folder)], cwd=root, check=True)
         build_data["shared_data"].update({str(page): f"share/man/man1/{page.name}" for page in folder.glob("*.1")})

@@ -9,6 +9,7 @@ wheel. Generators for click applications (click-man 0.6) do not see the options 
 import argparse
 import inspect
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,7 @@ def pages() -> dict[str, str]:
     """Return the text of each page by file name: dperm.1, dperm-fit.1, dperm-ledger-open.1 and others."""
     import typer.main
 
+    sys.path.insert(0, str(ROOT / "src"))  # an isolated build removes the paths of an editable installation
     from dperm.cli.app import app
 
     command = typer.main.get_command(app)
