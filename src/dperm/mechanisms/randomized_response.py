@@ -134,7 +134,7 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
         }
 
     def release(self, values: ArrayLike, budget: Budget | None = None, *, bits: Bits | None = None) -> Release[Answers]:
-        """Release one answer per value, in their order, as an array of categories.
+        """Release one answer per value, in the order of the values, as an array of categories.
 
         Parameters
         ----------

@@ -115,8 +115,8 @@ class Neighbours:
     def data(self, included: bool) -> BoundedData:
         """Return the training data of one side, for a plan.
 
-        The values are in the first of ``dim`` columns. If n is public, rows of zeros are added up to n rows; under
-        add_remove both sides have one row of zeros.
+        The values are in the first of ``dim`` columns. If n is public, rows of zeros are appended until there are n
+        rows; under add_remove, one row of zeros is appended on both sides.
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ HELP = """Show the rates, AUC and ROC curve of a membership attack. FILE has the
 The true-positive rate is shown at false-positive rates of 0.1 %, 1 % and 10 %, and --plot uses logarithmic axes. With
 --epsilon, the output includes the largest rates that the claim permits. Scores bound epsilon, and can refute a claim,
 only with --trials independent (one training run per record) or one_run (one training run, a fair coin flip per record).
-Other scores come from one model without independent coin flips, and give no valid bound.
+Scores from any other design (dependent, the default), such as one model without coin flips, give no valid bound.
 
 \b
 Examples:

@@ -235,11 +235,11 @@ class PerExampleGradients:
 
     @property
     def was_run(self) -> bool:
-        """Whether a forward pass with gradients was recorded since the last call."""
+        """Whether a forward pass with gradients is recorded and not yet used."""
         return bool(self.tape.entries)
 
     def lifted(self) -> set[int]:
-        """Return the ids of the parameters that were replaced by copies since the last call.
+        """Return the ids of the parameters that were replaced by copies in the recorded forward passes.
 
         backward() does not reach these parameters.
         """
@@ -252,7 +252,7 @@ class PerExampleGradients:
         self.outputs = []
 
     def forget(self) -> None:
-        """Forget the forward passes since the last call."""
+        """Discard all recorded forward passes and outputs."""
         self.tape.take()
         self.outputs = []
 
