@@ -70,7 +70,8 @@ class PosteriorSampling:
     Parameters
     ----------
     theorem
-        "T50" for the exact temperature, or "T51" for the smaller temperature of Minami et al., under replace-one.
+        "T50" for the tau given above, or "T51" for the smaller tau (inverse temperature) of Minami et al., which holds
+        under replace-one.
     most_trials
         Largest number of proposals; the plan is refused if more could be needed.
     most_rows

@@ -55,7 +55,7 @@ def gamma_norm_scale(spec: ProblemSpec, adjacency: Adjacency, epsilon: float) ->
 
 
 def gaussian_scale(spec: ProblemSpec, noise_multiplier: float) -> float:
-    """Return sigma of the Gaussian term b, the noise multiplier of T39, T40, T41 or T53a times L, rounded up.
+    """Return sigma of the Gaussian term b, rounded up: L times a noise multiplier (T39, T40, T41, T53a).
 
     The multiplier is relative to L under both adjacencies; the theorems themselves account for a replaced record.
 

@@ -221,8 +221,8 @@ def inexact_mu(mu: float, k: float) -> float:
     """Return the mu of a sampler whose density is within factors e^-k and e^k of a mu-GDP target, rounded up.
 
     Theorem T52a.
-        For k <= 0.01 and every data set, the sampler is (mu + 2.6 k)-GDP. The densities are normalized: if an
-        acceptance probability is known within factors e^-j and e^j, k = 2j.
+        If the density is within these factors for every data set, and k <= 0.01, the sampler is (mu + 2.6 k)-GDP. The
+        densities are normalized: if an acceptance probability is known within factors e^-j and e^j, k = 2j.
 
     Parameters
     ----------

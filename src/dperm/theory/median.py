@@ -20,8 +20,8 @@ class MedianAtom:
     Attributes
     ----------
     probability
-        Probability that the release is exactly the record. For a neighbour without such a record the probability is 0,
-        so delta is at least ``probability`` at every epsilon.
+        Probability that the release is exactly ``place`` (see `median_atom`). For a neighbour without a record at
+        ``place`` it is 0, so delta is at least ``probability`` at every epsilon.
     unbounded
         Probability that the perturbed objective has no minimum; 0 for any positive regularization.
     """

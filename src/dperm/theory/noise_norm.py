@@ -194,8 +194,8 @@ def gaussian_norm_bound(dim: int, sigma: float, *, failure: float) -> float:
 
     Statement T58: sigma (sqrt(d) + sqrt(2 ln(1/p))), because the norm is 1-Lipschitz with mean at most sigma sqrt(d).
 
-    Errata E18, E23 (sources in docs/errata.md): Bellet states d log(d/p), which applies to gamma-norm noise. Where the
-    square of the bound is needed, Wang states sigma sqrt(d) sqrt(2 log(1/p)).
+    Errata E18, E23 (sources in docs/errata.md): Bellet states d log(d/p), which applies to gamma-norm noise. Wang
+    prints sigma sqrt(d) sqrt(2 log(1/p)) where the square of this bound is needed.
 
     Parameters
     ----------

@@ -240,7 +240,7 @@ def gaussian_output_sample_order(
     delta
         Delta of the guarantee, positive.
     failure
-        Probability p of failure.
+        Parameter p; the method misses the target with probability at most 2p.
     reference_norm
         Norm R0 of the reference coefficients.
 

@@ -120,7 +120,7 @@ def advanced_composition_delta(delta: float, *, count: int, slack: float) -> flo
 
 
 def per_step_epsilon(epsilon: float, *, count: int, slack: float) -> float:
-    """Return the epsilon of each of ``count`` mechanisms for which their composition stays within ``epsilon``.
+    """Return the epsilon per mechanism at which the composition of ``count`` mechanisms stays within ``epsilon``.
 
     Theorem T12a [Dwork & Roth 2014, Cor 3.21].
         If 0 < eps < 1 and slack <= 1/2, T mechanisms with eps' = eps / sqrt(8 T ln(1/slack)) and delta' each compose

@@ -27,9 +27,9 @@ def amplify_poisson(
         mechanism must be (eps, delta)-DP under BOTH relations. The base mechanism must be defined on inputs of every
         size, and each step must draw a fresh sample.
 
-    A base mechanism that is DP only under add_remove is not amplified under replace_one. Example: for the Gaussian
-    mechanism with sigma = 1, at eps = 1 and q = 0.1, the subsampled mechanism has a delta of 0.02295 under replace_one,
-    whereas the formula gives 0.01269.
+    Under replace_one, the formula does not hold for the (eps, delta) that a base mechanism has under add_remove.
+    Example: for the Gaussian mechanism with sigma = 1, at eps = 1 and q = 0.1, the subsampled mechanism has a delta of
+    0.02295 under replace_one, whereas the formula gives 0.01269.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ def amplify_without_replacement(
         records. The result is (ln(1 + q (e^eps - 1)), q delta)-DP, with q = m/n under replace_one and q = m/(n+1) under
         add_remove, where n is the smaller size.
 
-    Under add_remove n is private, so ``population`` must be a public lower bound on n. A base mechanism that is DP only
-    under add_remove is not amplified. Example: for m = 3 and neighbours with n = 3 and 4 records, the true delta is
-    0.3824, whereas the formula gives 0.0952.
+    Under add_remove n is private, so ``population`` must be a public lower bound on n. The formula does not
+    hold for the (eps, delta) that a base mechanism has under add_remove. Example: for m = 3 and neighbours with n = 3
+    and 4 records, the true delta is 0.3824, whereas the formula gives 0.0952.
 
     Parameters
     ----------

@@ -31,8 +31,8 @@ def low_order_bits(without: ArrayLike, included: ArrayLike, *, share: float = 1.
     record, and "in" if w fails it only for the s without the record. Otherwise there is no guess. The rule is fixed in
     advance. The test also depends on the size of the output, since doubles are coarser at larger values. A correct
     mechanism may therefore have a bound above 0, but not above its claim. Only a bound above the claim is a leak. For
-    raw Laplace noise at s = 0 and 1, the test fails in a fifth of the runs without the record, and in none of the runs
-    with the record. Noise on a grid reveals nothing beyond its claim.
+    raw Laplace noise with s = 0 without the record and s = 1 with it, w fails the test for s = 1 in two fifths of the
+    runs without the record, and never in runs with the record. Noise on a grid reveals nothing beyond its claim.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subjec
     bits
         Source of the noise; None for the operating system, as in production.
     workers
-        Number of processes for plans that run one at a time; must be 1 for seeded bits.
+        Number of processes for plans that train a model in every run; must be 1 for seeded bits.
 
     Returns
     -------

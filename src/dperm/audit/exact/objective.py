@@ -128,7 +128,7 @@ def nips08(epsilon: float, strength: float) -> ObjectiveMinimiser:
 
 
 def jmlr_2011(epsilon: float, strength: float) -> ObjectiveMinimiser:
-    """Return Algorithm 2 of Chaudhuri, Monteleoni & Sarwate 2011, with the determinant charged twice (T36).
+    """Return Algorithm 2 of Chaudhuri, Monteleoni & Sarwate 2011, which charges the determinant twice (T36).
 
     Parameters
     ----------
