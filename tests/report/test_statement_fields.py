@@ -12,6 +12,7 @@ from dperm import ParameterError, PureDP
 from dperm.accounting.memory_budget import MemoryBudget
 from dperm.mechanisms import LaplaceMechanism
 from dperm.report import Statement, fields, page, run_facts, statement
+from dperm.report.display import for_display
 from dperm.report.fields import HINTS, ITEMS, TIERS
 from dperm.report.utility import measured_utility
 
@@ -177,3 +178,8 @@ def test_the_example_of_fields_in_the_documentation_fills_fields():
     text = (Path(__file__).parents[2] / "docs" / "statement.md").read_text(encoding="utf-8")
     given = tomllib.loads(text.partition("```toml fields.toml\n")[2].partition("```")[0])
     assert measured_utility(fitted().statement_.filled(given)["utility"]).points[0].low == 0.69
+
+
+def test_labels_in_a_list_stay_as_declared():
+    shown = for_display("public_quantities", {"classes": [False, True], "intercept": True})
+    assert shown == {"classes": ["False", "True"], "intercept": "yes"}

@@ -86,7 +86,7 @@ Rows = Annotated[
         "--n",
         metavar="N",
         show_default=False,
-        help='Public number of records; "dperm plan fit" requires it under replace_one.',
+        help='Public number of records. Optional for "dperm fit"; "dperm plan fit" requires it under replace_one.',
     ),
 ]
 Quantile = Annotated[

@@ -147,8 +147,8 @@ def _texts(value: object, number: NumberFormat) -> object:
     if isinstance(value, Mapping):
         kept = {name: item for name, item in epsilon_first(value).items() if not is_empty(item)}
         return {term(name): _texts(item, _number_format(name, number)) for name, item in kept.items()} or "none"
-    if isinstance(value, list | tuple):
-        return [_texts(item, number) for item in value]
+    if isinstance(value, list | tuple):  # labels in a list are not switches: False and True stay
+        return [str(item) if isinstance(item, bool) else _texts(item, number) for item in value]
     if isinstance(value, bool):
         return "yes" if value else "no"
     return number(value) if isinstance(value, int | float) else str(value)
