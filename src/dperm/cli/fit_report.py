@@ -12,6 +12,7 @@ from dperm.cli.charging import format_costs
 from dperm.cli.option_names import describe_reason
 from dperm.cli.output import DIGITS, below, plain_down, plain_up, print_facts, print_json
 from dperm.errors import DpermError
+from dperm.presentation.glossary import CHANGES
 from dperm.presentation.numbers import format_number
 
 if TYPE_CHECKING:
@@ -81,9 +82,8 @@ def format_guarantee(
 
     numbers = guarantee_as_dict(promised)
     kind, adjacency = numbers.pop("kind"), numbers.pop("adjacency")
-    unit = {"replace_one": "one record replaced by another", "add_remove": "one record added or removed"}
     given = ", ".join(f"{name} = {format_value(name, value)}" for name, value in numbers.items())
-    return f"{kind}: {given}, adjacency {adjacency} ({unit[str(adjacency)]})"
+    return f"{kind}: {given}, adjacency {adjacency} (one record {CHANGES[str(adjacency)]})"
 
 
 def weak_protection(profile: "PrivacyProfile | None") -> list[tuple[str, str]]:

@@ -18,6 +18,7 @@ import numpy as np
 from dperm.data.arrays import Floats
 from dperm.errors import ParameterError
 from dperm.mechanisms.accuracy import gamma_norm_deviation
+from dperm.mechanisms.mechanism import Law
 from dperm.noise.arrays import Integers
 from dperm.noise.bits import Stream
 from dperm.noise.gamma_norm import MOST_DIM, gamma_norm
@@ -66,7 +67,7 @@ class LinearTerm(ABC):
     @property
     def words(self) -> str:
         """Description of the distribution and its grid."""
-        return f"{self.family}, drawn exactly from the distribution rounded to multiples of 2^{self.grid.exponent}"
+        return Law.on_grid(self.family, self.grid.exponent).words
 
     @property
     def family(self) -> str:

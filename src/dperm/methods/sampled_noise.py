@@ -32,6 +32,7 @@ from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.additive import on_grid
 from dperm.mechanisms.calibration import DIM, MOST_DIM, Calibration, covers, error_up, noise_event, sensitivity_up
 from dperm.mechanisms.goal import checked_goal, gaussian_mu, quotient_down
+from dperm.mechanisms.mechanism import Law
 from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream
 from dperm.noise.grid import Grid, Norm, grid_for, sensitivity_on_grid
@@ -143,7 +144,7 @@ class SampledNoise:
     @property
     def words(self) -> str:
         """Description of the distribution and its grid."""
-        return f"{FAMILY}, drawn exactly from the distribution rounded to multiples of 2^{self.grid.exponent}"
+        return Law.on_grid(FAMILY, self.grid.exponent).words
 
     @property
     def theorems(self) -> tuple[str, ...]:

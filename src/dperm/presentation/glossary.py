@@ -47,6 +47,8 @@ METHODS = {
 }
 """Methods of private learning."""
 
+CHANGES = {"replace_one": "replaced by another", "add_remove": "added or removed"}
+"""Change of one record between neighbouring data sets, by adjacency."""
 GUARANTEES = {
     "PureDP": "epsilon-DP",
     "ApproxDP": "(epsilon, delta)-DP",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
-from dperm.presentation.glossary import guarantee_name, term
+from dperm.presentation.glossary import CHANGES, guarantee_name, term
 from dperm.presentation.nested_data import is_short, one_line
 from dperm.presentation.numbers import format_number, format_parameters, format_up
 from dperm.presentation.tables import TextTable
@@ -39,10 +39,6 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 10, 38
 """Margins of the chart in pixels."""
 _FLOOR = -12
 """Smallest exponent of ten on a logarithmic axis; smaller numbers are drawn there."""
-_CHANGES = {
-    "replace_one": "one {0} replaced by another (replace_one)",
-    "add_remove": "one {0} added or removed (add_remove)",
-}
 
 
 class Html(str):
@@ -132,7 +128,7 @@ def guarantee_rows(guarantee: Mapping[str, object], unit: str = "record") -> lis
     adjacency = str(guarantee.get("adjacency"))
     return [
         ("guarantee", f"{name}: {numbers}" if numbers else name),
-        ("protects", _CHANGES.get(adjacency, adjacency).format(unit)),
+        ("protects", f"one {unit} {CHANGES[adjacency]} ({adjacency})" if adjacency in CHANGES else adjacency),
     ]
 
 

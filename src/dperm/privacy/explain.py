@@ -14,6 +14,7 @@ from typing import Any
 from dperm import checks
 from dperm.checks import shown
 from dperm.errors import ParameterError
+from dperm.presentation.glossary import CHANGES
 from dperm.presentation.numbers import format_percent
 from dperm.privacy import gaussian_profile
 from dperm.privacy.adjacency import Adjacency
@@ -99,7 +100,7 @@ class Explanation:
     def _detection_sentence(self) -> str:
         (_, rare), (_, common) = self.true_positive_rates
         attacker = f"an attacker who knows all the other {self.unit}s and accepts one false alarm in"
-        start = f"If one {self.unit} is {_CHANGES[self.adjacency]} ({self.adjacency.value}), {attacker}"
+        start = f"If one {self.unit} is {CHANGES[self.adjacency.value]} ({self.adjacency.value}), {attacker}"
         if not is_effective(rare):
             return f"{start} 1,000 can almost always detect the change: the guarantee sets no effective limit."
         rate = f"{start} 1,000 detects the change with probability at most {format_percent(rare)}"
@@ -244,6 +245,3 @@ def _unit_of(subject: Subject) -> str:
 
 def _row(first: str, x: float, second: str, y: float) -> dict[str, float | None]:
     return {first: x, second: y if math.isfinite(y) else None}
-
-
-_CHANGES = {Adjacency.REPLACE_ONE: "replaced by another", Adjacency.ADD_REMOVE: "added or removed"}

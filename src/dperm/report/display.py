@@ -119,7 +119,7 @@ def _sentence(value: object) -> object:
     """Return a text with a capital first letter, and "None" for a field without a guarantee."""
     if not isinstance(value, str):
         return value
-    return "None" if value in (names.NOTHING, names.NONE) else capitalize(value)
+    return capitalize(value)
 
 
 _PREPARE: dict[str, Callable[[object], object]] = {

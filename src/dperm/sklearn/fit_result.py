@@ -24,6 +24,7 @@ from dperm.privacy import PrivacyProfile, Record, Release
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.report import Statement, statement, unprotected
 from dperm.report.binding import public_facts_digest
+from dperm.report.run_facts import TRANSFORMERS
 from dperm.sklearn.header import HeaderBudget, header_digest, plain_parameters
 from dperm.sklearn.labels import PublicLabels
 from dperm.sklearn.parameters import clip_unit
@@ -150,7 +151,7 @@ class FitResult:
     def is_private(self) -> bool:
         """Whether the fit has a guarantee: noise, no seed, and no transformers that learnt from the data."""
         record = self.record
-        return record is not None and not record.seeded and not self.public.get("fitted_transformers")
+        return record is not None and not record.seeded and not self.public.get(TRANSFORMERS)
 
     @cached_property
     def statement(self) -> Statement:
@@ -309,7 +310,7 @@ def _public(name: str, spec: ProblemSpec, data: PrivateData) -> dict[str, object
         "invalid": data.invalid,
         "n": spec.n,
         "clip_share": _clip_share(spec),
-        **({"fitted_transformers": list(data.fitted_transformers)} if data.fitted_transformers else {}),
+        **({TRANSFORMERS: list(data.fitted_transformers)} if data.fitted_transformers else {}),
     }
 
 

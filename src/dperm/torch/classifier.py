@@ -31,6 +31,7 @@ from dperm.privacy import Adjacency, Release
 from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement, statement, write_statement
 from dperm.report.estimator_display import EstimatorDisplay
+from dperm.report.run_facts import TRANSFORMERS
 from dperm.torch import public_classes
 from dperm.torch.fit import required_count, train
 from dperm.torch.gradients.clipping import Clipping
@@ -375,7 +376,7 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
 
 
 def _fitted_steps(steps: list[str]) -> dict[str, object]:
-    return {"fitted_transformers": steps} if steps else {}
+    return {TRANSFORMERS: steps} if steps else {}
 
 
 def _scores(module: nn.Module, features: int) -> tuple[int, ...] | None:
