@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 
 from dperm.accounting import (
     Approximate,
+    BoundedRange,
     Gaussian,
     Laplace,
+    ParallelParts,
     Poisson,
     Pure,
     RandomizedResponse,
     ReplaceOneOnly,
+    ThresholdedValues,
     WithoutReplacement,
 )
 from dperm.accounting.serialize import VERSION, event_from_json, event_to_json
@@ -38,6 +41,8 @@ SINGLES = st.one_of(
     BASES,
     st.builds(RandomizedResponse, STRENGTH, st.integers(2, 10**6)),
     st.builds(ReplaceOneOnly, NOISE),
+    st.builds(BoundedRange, STRENGTH, ADJACENCY),
+    st.builds(ThresholdedValues, st.floats(1.0, 1e10), st.floats(1.0, 1e15), st.integers(1, 10**4)),
     st.builds(Poisson, BASES, RATE),
     st.builds(WithoutReplacement, BASES, RATE),
 )
@@ -46,6 +51,7 @@ EVENTS = st.recursive(
     lambda inner: st.one_of(
         st.builds(lambda event, count: event * count, inner, st.integers(1, 400)),
         st.builds(lambda first, second: first + second, inner, inner),
+        st.builds(lambda first, second: ParallelParts((first, second)), inner, inner),
     ),
     max_leaves=6,
 )

@@ -35,6 +35,7 @@ from dperm.accounting.theorems import (
     poisson_gaussian_delta,
     shuffle_without_amplification,
     shuffled_delta_lower,
+    thresholded_values_delta,
     without_replacement_gaussian_delta,
     zcdp_epsilon,
 )
@@ -70,6 +71,7 @@ GOOD = {
     without_replacement_gaussian_delta: {"epsilon": 0.1, "noise_multiplier": 1.0, "rate": 0.1},
     shuffled_delta_lower: {"epsilon": 1.0, "noise_multiplier": 1.0, "batches": 10},
     shuffle_without_amplification: {"noise_multiplier": 1.0, "epochs": 3, "adjacency": "replace_one"},
+    thresholded_values_delta: {"epsilon": 0.5, "standard_deviation": 30.0, "threshold": 150.0, "values": 5},
 }
 CASES = [
     pytest.param(function, name, id=f"{function.__name__}-{name}")

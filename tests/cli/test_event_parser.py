@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dperm import Approximate, Gaussian, Laplace, Poisson, Pure, RandomizedResponse, WithoutReplacement
-from dperm.accounting import PerturbedObjective, PerturbedSoftmax
+from dperm.accounting import BoundedRange, ParallelParts, PerturbedObjective, PerturbedSoftmax, ThresholdedValues
 from dperm.cli.event_grammar import Substitution, parameters
 from dperm.cli.event_parser import DEEPEST, LONGEST, read_expression
 from dperm.cli.options import EVENTS_HELP
@@ -50,6 +50,21 @@ def place(error):
         ("perturbed_objective(5, 0.025, True)", PerturbedObjective(5.0, 0.025)),
         ("perturbed_softmax(5, 0.01, 3)", PerturbedSoftmax(5.0, 0.01, 3)),
         ("perturbed_softmax(5, classes=10, curvature=1/40)", PerturbedSoftmax(5.0, 0.025, 10)),
+        ("bounded_range(0.5)", BoundedRange(0.5, ADD)),
+        ("bounded_range(0.5, adjacency=replace_one)", BoundedRange(0.5, REPLACE)),
+        ("thresholded_values(20, 90, values=3)", ThresholdedValues(20.0, 90.0, 3)),
+        ("parallel_parts(gaussian(1) * 3, pure(0.1))", ParallelParts((Gaussian(1.0) * 3, Pure(0.1, ADD)))),
+        (
+            "parallel_parts(gaussian(1) + laplace(2), parallel_parts(gaussian(3), laplace(4)), gaussian(5)) * 2",
+            ParallelParts(
+                (
+                    Gaussian(1.0) + Laplace(2.0),
+                    ParallelParts((Gaussian(3.0), Laplace(4.0))),
+                    Gaussian(5.0),
+                )
+            )
+            * 2,
+        ),
         ("gaussian(1) * 10", Gaussian(1.0) * 10),
         ("10 * gaussian(1)", Gaussian(1.0) * 10),
         ("gaussian(1) * 1_000", Gaussian(1.0) * 1000),
@@ -68,7 +83,9 @@ def test_the_grammar_spells_the_events_of_the_library(text, event):
     assert read(text) == event
 
 
-@pytest.mark.parametrize("kind", [Gaussian, Poisson, RandomizedResponse, PerturbedObjective, PerturbedSoftmax])
+@pytest.mark.parametrize(
+    "kind", [Gaussian, Poisson, RandomizedResponse, PerturbedObjective, PerturbedSoftmax, ThresholdedValues]
+)
 def test_the_help_names_every_parameter(kind):
     (line,) = re.findall(rf"\b{kind.kind}\(([^)]*)\)", EVENTS_HELP)
     assert [part.split("=")[0].strip().lower() for part in line.split(",")] == [one.name for one in parameters(kind)]
@@ -89,6 +106,8 @@ def test_a_question_mark_for_a_count_is_rounded_down():
         ("poisson(gaussian(?), rate=0.1) * 3 + laplace(?)", {"noise_multiplier"}),
         ("poisson(gaussian(?), rate=?) * ?", {"noise_multiplier", "rate", "count"}),
         ("approximate(?, 0.1)", {"epsilon"}),
+        ("parallel_parts(gaussian(?) * 3, laplace(1) * ?)", {"noise_multiplier", "count"}),
+        ("thresholded_values(?, 90, 3)", {"standard_deviation"}),
         ("perturbed_objective(?, 0.1, monotone=false)", {"noise_multiplier"}),
         ("perturbed_softmax(?, 0.1, 3)", {"noise_multiplier"}),
     ],
@@ -144,6 +163,10 @@ def test_the_roles_of_question_marks_are_known_before_they_are_filled(text, role
         ("pure(1, adjacency=3)", 18, "write adjacency=add_remove"),
         ("poisson(1, rate=0.1)", 8, "1 is not an event"),
         ("perturbed_objective(1)", 0, "needs curvature"),
+        ("parallel_parts(gaussian(1))", 0, "at least two parts, got 1"),
+        ("parallel_parts(gaussian(1), event=laplace(1))", 28, "is not an event"),
+        ("parallel_parts(gaussian(1), 3)", 28, "3 is not an event"),
+        ("thresholded_values(20, 90)", 0, "needs values"),
         ("perturbed_softmax(1, 0.1)", 0, "perturbed_softmax(noise_multiplier, curvature, classes) needs classes"),
         ("perturbed_softmax(1, 0.1, true)", 26, "classes must be a number, got true"),
         ("perturbed_objective(1, 0.1, 1)", 28, "1 is neither true nor false; write monotone=true"),

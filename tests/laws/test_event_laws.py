@@ -15,14 +15,17 @@ from hypothesis import strategies as st
 
 from dperm.accounting import (
     Approximate,
+    BoundedRange,
     Gaussian,
     Laplace,
+    ParallelParts,
     PerturbedObjective,
     PerturbedSoftmax,
     Poisson,
     Pure,
     RandomizedResponse,
     ReplaceOneOnly,
+    ThresholdedValues,
     WithoutReplacement,
     account,
 )
@@ -52,6 +55,13 @@ def declared(adjacency):
     )
 
 
+def parts(*events):
+    return st.builds(lambda *drawn: ParallelParts(drawn), *events)
+
+
+THRESHOLDED = st.builds(ThresholdedValues, log_floats(2.0, 40.0), log_floats(60.0, 400.0), st.integers(1, 20))
+PARALLEL = st.one_of(parts(GAUSSIANS, GAUSSIANS), parts(GAUSSIANS, LAPLACES), parts(LAPLACES, THRESHOLDED))
+
 EVENTS = {
     ("gaussian", ADD): GAUSSIANS,
     ("gaussian", REPLACE): GAUSSIANS,
@@ -73,6 +83,14 @@ EVENTS = {
     ("poisson-laplace", REPLACE): st.builds(Poisson, LAPLACES, RATE),
     ("poisson-declared", ADD): st.builds(Poisson, declared(ADD), RATE),
     ("poisson-declared", REPLACE): st.builds(Poisson, declared(ADD), RATE),
+    ("range-add_remove", ADD): st.builds(BoundedRange, STRENGTH, st.just(ADD)),
+    ("range-add_remove", REPLACE): st.builds(BoundedRange, STRENGTH, st.just(ADD)),
+    ("range-replace_one", REPLACE): st.builds(BoundedRange, STRENGTH, st.just(REPLACE)),
+    ("thresholded-values", ADD): THRESHOLDED,
+    ("thresholded-values", REPLACE): THRESHOLDED,
+    ("parallel-parts", ADD): PARALLEL,
+    ("parallel-parts", REPLACE): PARALLEL,
+    ("parallel-declared", ADD): parts(declared(ADD), declared(ADD)),
     ("without-gaussian", REPLACE): st.builds(WithoutReplacement, GAUSSIANS, RATE),
     ("without-laplace", REPLACE): st.builds(WithoutReplacement, LAPLACES, RATE),
     ("without-declared", REPLACE): st.builds(WithoutReplacement, declared(REPLACE), RATE),
@@ -294,6 +312,8 @@ NOISY = {
     "objective": (lambda scale, rate: PerturbedObjective(scale, rate), (ADD, REPLACE)),
     "regression": (lambda scale, rate: PerturbedObjective(scale, rate, monotone=False), (ADD, REPLACE)),
     "softmax": (lambda scale, rate: PerturbedSoftmax(scale, rate, 5), (ADD, REPLACE)),
+    "thresholded": (lambda scale, rate: ThresholdedValues(10 * scale, 1 + 60 * scale, 5), (ADD, REPLACE)),
+    "parallel": (lambda scale, rate: ParallelParts((Gaussian(scale), Laplace(2 * scale))), (ADD, REPLACE)),
     "poisson-gaussian": (lambda scale, rate: Poisson(Gaussian(scale), rate=rate), (ADD, REPLACE)),
     "poisson-laplace": (lambda scale, rate: Poisson(Laplace(scale), rate=rate), (ADD, REPLACE)),
     "without-gaussian": (lambda scale, rate: WithoutReplacement(Gaussian(scale), rate=rate), (REPLACE,)),

@@ -10,6 +10,7 @@ from dperm.accounting.composition import Composition
 from dperm.accounting.curve import ProfileCurve
 from dperm.accounting.engines import Answer, estimate_epsilon, solve_delta, solve_epsilon
 from dperm.accounting.event import Event, elementary
+from dperm.accounting.parallel import ParallelParts
 from dperm.checks import shown
 from dperm.errors import AdjacencyError, ParameterError
 from dperm.privacy.adjacency import Adjacency
@@ -42,7 +43,7 @@ def account(event: Event, adjacency: Adjacency | str | None = None) -> "Accounte
 
     Returns
     -------
-    ComposedProfile or ReplaceOneReading
+    ComposedProfile, ReplaceOneReading or ParallelProfile
         A `PrivacyProfile` with ``epsilon``, ``delta`` and ``tradeoff``, and with lower and upper bounds on epsilon and
         delta.
 
@@ -63,7 +64,11 @@ def account(event: Event, adjacency: Adjacency | str | None = None) -> "Accounte
     if not isinstance(event, Event):
         raise ParameterError(f"event must be an event such as Gaussian(1.0) * 10, got {shown(event)}.")
     relation = Adjacency.of(adjacency)
-    readings = {single.reading(relation) for single, _ in elementary(event)}
+    singles = elementary(event)
+    alone = singles[0][0] if len(singles) == 1 and singles[0][1] == 1 else None
+    if isinstance(alone, ParallelParts):
+        return ParallelProfile(event, relation, tuple(account(part, relation) for part in alone.events))
+    readings = {single.reading(relation) for single, _ in singles}
     if readings == {relation}:
         return ComposedProfile(event, relation, _directions(event, relation))
     _require_add_remove(event)
@@ -247,5 +252,75 @@ class ReplaceOneReading(PrivacyProfile):
         return tuple(sorted({*self.wider.tags, "T4"}, key=lambda tag: (len(tag), tag)))
 
 
-AccountedProfile = ComposedProfile | ReplaceOneReading
+@dataclass(frozen=True)
+class ParallelProfile(PrivacyProfile):
+    """Largest profile of the parts of one `ParallelParts` event (T71)."""
+
+    event: Event
+    adjacency: Adjacency
+    parts: "tuple[AccountedProfile, ...]" = field(repr=False)
+
+    def epsilon_answer(self, delta: float) -> Answer:
+        """Return the bracket of the largest epsilon of a part at ``delta``."""
+        return _largest([part.epsilon_answer(delta) for part in self.parts])
+
+    def delta_answer(self, epsilon: float) -> Answer:
+        """Return the bracket of the largest delta of a part at ``epsilon``."""
+        return _largest([part.delta_answer(epsilon) for part in self.parts])
+
+    def epsilon_bracket(self, delta: float) -> tuple[float, float]:
+        """Return (lower, upper) bounds on the smallest epsilon at ``delta``."""
+        answer = self.epsilon_answer(delta)
+        return answer.lower, answer.upper
+
+    def delta_bracket(self, epsilon: float) -> tuple[float, float]:
+        """Return (lower, upper) bounds on delta at ``epsilon``."""
+        answer = self.delta_answer(epsilon)
+        return answer.lower, answer.upper
+
+    def tradeoff(self, false_positive_rate: float) -> float:
+        """Return a lower bound on the false-negative rate of every attacker with this false-positive rate."""
+        return self.curve().tradeoff(false_positive_rate)
+
+    def curve(self) -> "LargestCurve":
+        """Return the same profile prepared for many queries."""
+        return LargestCurve(tuple(part.curve() for part in self.parts))
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Tags of all theorems used by the profile, including T71."""
+        found = {"T71", *(tag for part in self.parts for tag in part.tags)}
+        return tuple(sorted(found, key=lambda tag: (len(tag), tag)))
+
+
+def _largest(answers: list[Answer]) -> Answer:
+    first, *others = answers
+    for other in others:
+        first = first.larger(other)
+    return first
+
+
+@dataclass(frozen=True)
+class LargestCurve(PrivacyProfile):
+    """Pointwise maximum of curves under one adjacency."""
+
+    curves: tuple[PrivacyProfile, ...]
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]  # read-only, as the fields of frozen profiles are
+        """Adjacency of all curves."""
+        return self.curves[0].adjacency
+
+    def epsilon_bracket(self, delta: float) -> tuple[float, float]:
+        """Return (lower, upper) bounds on the largest epsilon at ``delta``."""
+        brackets = [curve.epsilon_bracket(delta) for curve in self.curves]
+        return max(low for low, _ in brackets), max(high for _, high in brackets)
+
+    def delta_bracket(self, epsilon: float) -> tuple[float, float]:
+        """Return (lower, upper) bounds on the largest delta at ``epsilon``."""
+        brackets = [curve.delta_bracket(epsilon) for curve in self.curves]
+        return max(low for low, _ in brackets), max(high for _, high in brackets)
+
+
+AccountedProfile = ComposedProfile | ReplaceOneReading | ParallelProfile
 """Return type of `account`: a `PrivacyProfile` with engine-labelled answers and theorem tags."""

@@ -26,9 +26,10 @@ Bracket = tuple[float, float]
 
 def epsilon_bracket(composition: Composition, delta: float) -> Bracket | None:
     """Return bounds on the smallest epsilon at ``delta`` > 0, or None without a closed form."""
-    if not composition.steps:
+    steps = _informative(composition)
+    if not steps:
         return 0.0, 0.0
-    (law, count), *rest = composition.steps
+    (law, count), *rest = steps
     if not rest and count == 1:
         if isinstance(law, GaussianLoss):
             low, high = (gaussian_profile.epsilon_bracket(mu, delta) for mu in _rounded(law.mu))
@@ -43,9 +44,10 @@ def epsilon_bracket(composition: Composition, delta: float) -> Bracket | None:
 
 def delta_bracket(composition: Composition, epsilon: float) -> Bracket | None:
     """Return bounds on delta at ``epsilon`` >= 0, or None without a closed form."""
-    if not composition.steps:
+    steps = _informative(composition)
+    if not steps:
         return 0.0, 0.0
-    (law, count), *rest = composition.steps
+    (law, count), *rest = steps
     if not rest and count == 1:
         if isinstance(law, GaussianLoss):
             low, high = (gaussian_profile.delta_bracket(epsilon, mu) for mu in _rounded(law.mu))
@@ -55,6 +57,11 @@ def delta_bracket(composition: Composition, epsilon: float) -> Bracket | None:
     if atoms is None:
         return None
     return max(atoms.delta(epsilon * (1 + 1e-12)) * (1 - BINOMIAL) - RAISED, 0.0), atoms.delta(epsilon)
+
+
+def _informative(composition: Composition) -> list[tuple[LossLaw, int]]:
+    """Return the steps with a loss other than 0 and infinity; a largest loss of 0 leaves no negative ones (T2)."""
+    return [(law, count) for law, count in composition.steps if law.ceiling != 0]
 
 
 def _rounded(mu: float) -> tuple[float, float]:

@@ -4,7 +4,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from dperm import checks
 from dperm.accounting import rdp
@@ -243,7 +243,7 @@ class Approximate(SingleEvent):
         AdjacencyError
             If the guarantee is a replace-one guarantee and ``adjacency`` is add/remove.
         """
-        return _declared_reading(self, adjacency)
+        return declared_reading(self, adjacency)
 
     def law(self, direction: Direction) -> AtomicLoss:
         """Return the privacy loss distribution of T14.
@@ -362,7 +362,7 @@ class Pure(SingleEvent):
         AdjacencyError
             If the guarantee is a replace-one guarantee and ``adjacency`` is add/remove.
         """
-        return _declared_reading(self, adjacency)
+        return declared_reading(self, adjacency)
 
     def law(self, direction: Direction) -> AtomicLoss:
         """Return the privacy loss distribution of randomized response, which dominates all epsilon-DP mechanisms (T13).
@@ -416,7 +416,16 @@ class Pure(SingleEvent):
         return {"epsilon": self.epsilon, "adjacency": self.adjacency.value}
 
 
-def _declared_reading(event: Pure | Approximate, adjacency: Adjacency) -> Adjacency:
+class _Declared(Protocol):
+    """Event whose guarantee is declared under one adjacency."""
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Adjacency of the guarantee."""
+
+
+def declared_reading(event: _Declared, adjacency: Adjacency) -> Adjacency:
+    """Return ``adjacency``; raise AdjacencyError if a replace-one guarantee is accounted for under add/remove (T4)."""
     if adjacency is Adjacency.ADD_REMOVE and event.adjacency is Adjacency.REPLACE_ONE:
         raise AdjacencyError(
             f'{event} was declared under adjacency="replace_one" and asked for under "add_remove": a replace-one '

@@ -6,18 +6,32 @@ import json
 from collections.abc import Mapping
 from typing import cast
 
+from dperm.accounting.bounded_range import BoundedRange
 from dperm.accounting.event import Composed, Event, Json, Repeated, SingleEvent
 from dperm.accounting.events import Approximate, Gaussian, Laplace, Pure, RandomizedResponse
 from dperm.accounting.objective import PerturbedObjective
+from dperm.accounting.parallel import ParallelParts
 from dperm.accounting.replace_only import ReplaceOneOnly
 from dperm.accounting.sampled import Poisson, WithoutReplacement
 from dperm.accounting.softmax import PerturbedSoftmax
+from dperm.accounting.thresholded import ThresholdedValues
 from dperm.checks import shown
 from dperm.errors import DpermError, EventFormatError, ParameterError
 
 VERSION = 1
 _PLAIN: dict[str, type[SingleEvent]] = {
-    e.kind: e for e in (Gaussian, Laplace, Pure, Approximate, RandomizedResponse, PerturbedObjective, PerturbedSoftmax)
+    e.kind: e
+    for e in (
+        Gaussian,
+        Laplace,
+        Pure,
+        Approximate,
+        RandomizedResponse,
+        PerturbedObjective,
+        PerturbedSoftmax,
+        BoundedRange,
+        ThresholdedValues,
+    )
 }
 _Nesting = Poisson | WithoutReplacement | ReplaceOneOnly
 """Elementary events that wrap another event."""
@@ -100,6 +114,8 @@ def _encode(event: Event) -> Json:
         return {"type": "repeated", "count": event.count, "event": _encode(event.event)}
     if isinstance(event, Composed):
         return {"type": "composed", "events": [_encode(part) for part in event.events]}
+    if isinstance(event, ParallelParts):
+        return {"type": event.kind, "events": [_encode(part) for part in event.events]}
     single = cast(SingleEvent, event)
     inner = {"event": _encode(single.event)} if isinstance(single, _Nesting) else {}
     return {"type": single.kind, **single.fields(), **inner}
@@ -125,11 +141,13 @@ def _make(kind: object, fields: Json) -> Event:
         return Repeated(_decode(fields.pop("event")), **fields)  # type: ignore[arg-type]
     if kind == "composed":
         return Composed(tuple(_decode(part) for part in _parts(**fields)))
+    if kind == ParallelParts.kind:
+        return ParallelParts(tuple(_decode(part) for part in _parts(**fields)))
     if isinstance(kind, str) and kind in _NESTING:
         return _NESTING[kind](_decode(fields.pop("event")), **fields)  # type: ignore[arg-type]
     if isinstance(kind, str) and kind in _PLAIN:
         return _PLAIN[kind](**fields)
-    known = ", ".join(sorted([*_PLAIN, *_NESTING, "repeated", "composed"]))
+    known = ", ".join(sorted([*_PLAIN, *_NESTING, "repeated", "composed", ParallelParts.kind]))
     raise EventFormatError(f"unknown event type {kind!r}; this version knows {known}.")
 
 

@@ -147,6 +147,27 @@ class EventSum:
 
 
 @dataclass(frozen=True)
+class EventParts:
+    """``parallel_parts(event, event, ...)``: one event for each part of the data."""
+
+    kind: "type[SingleEvent]"
+    parts: tuple[EventNode, ...]
+    position: TextPosition
+
+    def event(self, substitution: Substitution) -> "SingleEvent":
+        """Return the event of all parts; errors show the position in the text."""
+        events = tuple(part.event(substitution) for part in self.parts)
+        try:
+            return self.kind(events)  # type: ignore[call-arg]  # only ParallelParts is of this form
+        except DpermError as error:
+            raise type(error)(self.position.annotate(str(error))) from None
+
+    def roles(self) -> set[str]:
+        """Return the roles of all parts."""
+        return set().union(*(part.roles() for part in self.parts))
+
+
+@dataclass(frozen=True)
 class StoredEvent:
     """An event from a JSON file."""
 

@@ -14,7 +14,16 @@ from collections.abc import Iterator
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING
 
-from dperm.cli.event_grammar import EventCall, EventNode, EventRepeat, EventSum, Placeholder, TextPosition, parameters
+from dperm.cli.event_grammar import (
+    EventCall,
+    EventNode,
+    EventParts,
+    EventRepeat,
+    EventSum,
+    Placeholder,
+    TextPosition,
+    parameters,
+)
 from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
 
 LONGEST = 10_000
 DEEPEST = 30
+PARALLEL = "parallel_parts"
 _FOREIGN = re.compile(r"[^A-Za-z0-9_.+\-*/(),=?'\" ]")
 _LONG_NUMBER = re.compile(r"[0-9.]{40,}")
 _HOLE = "_"  # stands for ? while Python parses: one character for another, so that columns stay as they are
@@ -85,6 +95,9 @@ def _kinds() -> "dict[str, type[SingleEvent]]":
         accounting.ReplaceOneOnly,
         accounting.PerturbedObjective,
         accounting.PerturbedSoftmax,
+        accounting.BoundedRange,
+        accounting.ThresholdedValues,
+        accounting.ParallelParts,
     )
     return {kind.kind: kind for kind in kinds}
 
@@ -103,6 +116,8 @@ class _Reader:
                 return EventSum(tuple(self.node(part, depth + 1) for part in _summands(tree)))
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 return self._repeat(left, right, depth)
+            case ast.Call(func=ast.Name(id=name)) if name == PARALLEL:
+                return self._parallel(tree, depth)
             case ast.Call(func=ast.Name(id=name)) if name in self.kinds:
                 return self._call(tree, self.kinds[name], depth)
             case ast.Call():
@@ -149,6 +164,13 @@ class _Reader:
         if missing:
             raise self._position(tree).error(f"{signature} needs {', '.join(missing)}.")
         return EventCall(kind, arguments, self._position(tree))
+
+    def _parallel(self, tree: ast.Call, depth: int) -> EventParts:
+        """Parse parallel_parts(event, event, ...): one event for each part."""
+        if tree.keywords:
+            raise self._refusal(tree.keywords[0], f"is not an event; write {PARALLEL}(event, event, ...).")
+        parts = tuple(self.node(part, depth + 1) for part in tree.args)
+        return EventParts(self.kinds[PARALLEL], parts, self._position(tree))
 
     def _named(self, tree: ast.Call, names: list[str], signature: str) -> Iterator[tuple[str, ast.expr]]:
         """Yield the arguments by name, in order, each at most once."""

@@ -24,6 +24,7 @@ tempered_objective_temperature                              sample of exp(-tau J
 minami_temperature                                          posterior sample, older             T51, E22
 bounded_posterior_temperature                               posterior sample, pure              T49
 sampler_delta, inexact_mu                                   inexact samplers                    T52, T52a
+discovery_threshold                                         threshold of noisy counts           T73, E44
 ==========================================================  ==================================  ==================
 
 Sensitivities of released statistics (counts, sums, means, covariances) are in `dperm.mechanisms.releases`. Costs of
@@ -63,6 +64,7 @@ from dperm.sensitivity.stopped_descent import (
     decreasing_step_sensitivity,
     descent_sensitivity,
 )
+from dperm.sensitivity.thresholds import discovery_threshold
 
 __all__ = [
     "Passes",
@@ -74,6 +76,7 @@ __all__ = [
     "descent_sensitivity",
     "determinant_charge",
     "determinant_is_free",
+    "discovery_threshold",
     "eigenvalue_sensitivity",
     "gamma_norm_scale",
     "gaussian_scale",

@@ -7,18 +7,24 @@ Laplace(1.0) under a limit of 1. The quotient is therefore exact here.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from dperm.accounting import rdp
+from dperm.accounting.bounded_range import BoundedRange
 from dperm.accounting.event import SingleEvent
 from dperm.accounting.events import Approximate, Gaussian, Laplace, sensitivity
 from dperm.accounting.laws.atomic import AtomicLoss
+from dperm.accounting.laws.bounded_range import BoundedRangeLoss
 from dperm.accounting.laws.gaussian import GaussianLoss
 from dperm.accounting.laws.law import LossLaw
+from dperm.accounting.parallel import ParallelParts
 from dperm.accounting.sampled import Poisson, WithoutReplacement
+from dperm.accounting.thresholded import ThresholdedValues
 from dperm.errors import BudgetError, ConversionError
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.convert import pure_to_gdp
@@ -48,6 +54,8 @@ def claim(single: SingleEvent, adjacency: Adjacency) -> Claim | None:
     AdjacencyError
         If no theorem covers the event under ``adjacency``.
     """
+    if isinstance(single, ParallelParts):
+        return _largest_claim(single, adjacency)
     reading = single.reading(adjacency)
     laws = [single.law(direction) for direction in reading.directions]
     top, lost = max(law.ceiling for law in laws), max(law.infinity for law in laws)
@@ -64,6 +72,11 @@ def pure_epsilon(single: SingleEvent, adjacency: Adjacency) -> Fraction | None:
 
 def gaussian_square(single: SingleEvent, adjacency: Adjacency) -> Fraction | None:
     """Return mu^2 of an event with Gaussian privacy loss (T19), else None; T4 doubles mu."""
+    if isinstance(single, ParallelParts):
+        stages = [one for part in single.events for one, _ in part.singles()]
+        if any(gaussian_square(one, adjacency) is None for one in stages):
+            return None
+        return _largest(single, lambda one: gaussian_square(one, adjacency) or Fraction(0))
     reading = single.reading(adjacency)
     inner = single.unwrapped()
     if isinstance(inner, Gaussian):
@@ -80,16 +93,29 @@ def gaussian_square(single: SingleEvent, adjacency: Adjacency) -> Fraction | Non
 def mu_square(single: SingleEvent, adjacency: Adjacency) -> Fraction:
     """Return the GDP cost.
 
-    The Gaussian's mu^2 (T19), or mu = 2 Phi^-1(e^eps/(1 + e^eps)) of a pure event, squared (T20).
+    The Gaussian's mu^2 (T19), or mu = 2 Phi^-1(e^eps/(1 + e^eps)) of a pure event, squared (T20). A range of eps has
+    the mu of a pure eps/2 (T74a), and of several parts the largest counts (T71).
     """
+    if isinstance(single, ParallelParts):
+        return _largest(single, lambda one: mu_square(one, adjacency))
     square = gaussian_square(single, adjacency)
     if square is not None:
         return square
+    if isinstance(single, BoundedRange):
+        half = PureDP(single.width(single.reading(adjacency)) / 2, adjacency)
+        return _finite(pure_to_gdp(half).mu, single) ** 2
     return _finite(pure_to_gdp(_pure(single, adjacency, "GDP", "T19, T20")).mu, single) ** 2
 
 
 def rho(single: SingleEvent, adjacency: Adjacency) -> Fraction:
-    """Return the zCDP cost: mu^2/2 of a Gaussian, eps^2/2 of a pure event (T18)."""
+    """Return the zCDP cost: mu^2/2 of a Gaussian, eps^2/2 of a pure event (T18), eps^2/8 of a range (T74a).
+
+    Of several parts the largest counts (T71).
+    """
+    if isinstance(single, ParallelParts):
+        return _largest(single, lambda one: rho(one, adjacency))
+    if isinstance(single, BoundedRange):
+        return Fraction(single.width(single.reading(adjacency))) ** 2 / 8
     square = gaussian_square(single, adjacency)
     if square is not None:
         return square / 2
@@ -99,8 +125,12 @@ def rho(single: SingleEvent, adjacency: Adjacency) -> Fraction:
 def taus(single: SingleEvent, adjacency: Adjacency, orders: tuple[float, ...]) -> list[Fraction]:
     """Return the RDP cost.
 
-    Alpha mu^2/2 of a Gaussian, else the event's own curve, else the pure events' curve (T16).
+    Alpha mu^2/2 of a Gaussian, else the event's own curve, else the pure events' curve (T16). Of several parts the
+    largest counts at each order (T71).
     """
+    if isinstance(single, ParallelParts):
+        curves = {one: taus(one, adjacency, orders) for part in single.events for one, _ in part.singles()}
+        return [_largest(single, partial(_entry, curves, place)) for place in range(len(orders))]
     square = gaussian_square(single, adjacency)
     if square is not None:
         return [Fraction(alpha) * square / 2 for alpha in orders]
@@ -109,6 +139,27 @@ def taus(single: SingleEvent, adjacency: Adjacency, orders: tuple[float, ...]) -
     except ConversionError:
         curve = rdp.pure_rdp(np.array(orders), _pure(single, adjacency, "RDP", "T16, T20").epsilon)
     return [_finite(float(tau), single) for tau in curve]
+
+
+def _entry(curves: dict[SingleEvent, list[Fraction]], place: int, single: SingleEvent) -> Fraction:
+    return curves[single][place]
+
+
+def _largest(parallel: ParallelParts, cost: Callable[[SingleEvent], Fraction]) -> Fraction:
+    """Return the largest cost of a part; the stages of one part are added."""
+    return max(sum((count * cost(one) for one, count in part.singles()), Fraction(0)) for part in parallel.events)
+
+
+def _largest_claim(parallel: ParallelParts, adjacency: Adjacency) -> Claim | None:
+    """Return the largest epsilon and the largest delta of a part, each by T11; None if a stage has no claim (T71)."""
+    epsilon, delta = Fraction(0), Fraction(0)
+    for part in parallel.events:
+        claims = [(claim(one, adjacency), count) for one, count in part.singles()]
+        if any(own is None for own, _ in claims):
+            return None
+        epsilon = max(epsilon, sum((count * own.epsilon for own, count in claims if own), Fraction(0)))
+        delta = max(delta, sum((count * own.delta for own, count in claims if own), Fraction(0)))
+    return Claim(epsilon, delta)
 
 
 def _pure(single: SingleEvent, adjacency: Adjacency, kind: str, tags: str) -> PureDP:
@@ -123,10 +174,20 @@ def no_cost(single: SingleEvent, kind: str, tags: str) -> ConversionError:
     """Return the error for an event whose cost of this kind cannot be computed."""
     sampled = isinstance(single, Poisson | WithoutReplacement)
     plain = " Or declare the step without its sampling, which never costs less." if sampled else ""
+    reason = f"no theorem gives one ({tags})"
+    if _may_fail(single):
+        reason = f"its privacy loss may be infinite, with a probability that {kind} cannot hold ({tags})"
     return ConversionError(
-        f"{single} has no {kind} cost: no theorem gives one ({tags}). Nothing was charged. Open the budget with an "
+        f"{single} has no {kind} cost: {reason}. Nothing was charged. Open the budget with an "
         f"ApproxDP limit, which takes every kind of event.{plain}"
     )
+
+
+def _may_fail(single: SingleEvent) -> bool:
+    """Return whether a stage has an infinite loss with positive probability."""
+    if isinstance(single, ParallelParts):
+        return any(_may_fail(one) for part in single.events for one, _ in part.singles())
+    return isinstance(single, ThresholdedValues) or (isinstance(single, Approximate) and single.delta > 0)
 
 
 def _finite(value: float, single: SingleEvent) -> Fraction:
@@ -151,7 +212,7 @@ def _ceiling(single: SingleEvent, laws: list[LossLaw], reading: Adjacency) -> Fr
     if isinstance(inner, Laplace):
         return _quotient(inner, reading)
     top = max(law.ceiling for law in laws)
-    if all(isinstance(law, AtomicLoss) for law in laws):
+    if all(isinstance(law, AtomicLoss | BoundedRangeLoss) for law in laws):
         return Fraction(top)
     return Fraction(raised(max(top, 0.0), 64)) + _SLACK
 

@@ -20,6 +20,7 @@ poisson_gaussian_delta                                             one Poisson s
 without_replacement_gaussian_delta                                 one step without replacement            T24
 shuffled_delta_lower, shuffle_without_amplification                shuffled batches                        T27
 planar_objective_delta                                             objective perturbation, replace-one     T41
+thresholded_values_delta                                           noisy counts above a threshold          T73
 =================================================================  ======================================  ========
 
 Rényi DP (T16, T17, T24a, T26) is in ``dperm.accounting.rdp``. Noise scales, epsilons and deltas are rounded up; budgets
@@ -60,6 +61,7 @@ from dperm.accounting.theorems.subsampling import (
     poisson_gaussian_delta,
     without_replacement_gaussian_delta,
 )
+from dperm.accounting.theorems.thresholded import thresholded_values_delta
 
 __all__ = [
     "advanced_composition",
@@ -86,6 +88,7 @@ __all__ = [
     "poisson_gaussian_delta",
     "shuffle_without_amplification",
     "shuffled_delta_lower",
+    "thresholded_values_delta",
     "without_replacement_gaussian_delta",
     "zcdp_epsilon",
 ]

@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Thresholds of noisy counts, above which a value may be shown."""
+
+import math
+
+from scipy.special import ndtri
+
+from dperm import checks
+from dperm.accounting.thresholded import checked_values, fresh_value_probability
+
+
+def discovery_threshold(delta: float, standard_deviation: float, values: int) -> float:
+    """Return the smallest threshold tau at which fresh values are shown with probability at most delta, rounded up.
+
+    Theorem T73. With independent noise N(0, sigma^2) on the counts, and d values in one record,
+        tau = 1 + sigma Phi^-1((1 - delta)^{1/d}).
+    The probability covers all d values of a record together; thresholds for one value need d times the delta (E44).
+
+    Parameters
+    ----------
+    delta
+        Largest probability of a failure, in (0, 1).
+    standard_deviation
+        Standard deviation sigma of the noise on each count, in records.
+    values
+        Largest number d of values of one record, for example the number of columns.
+
+    Returns
+    -------
+    float
+        Threshold of the noisy counts, at least 1.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> from dperm.sensitivity import discovery_threshold
+    >>> round(discovery_threshold(1e-6, standard_deviation=34.5, values=15), 1)
+    183.0
+    """
+    delta, sigma = checks.positive_delta("delta", delta), checks.positive("standard_deviation", standard_deviation)
+    values = checked_values(values)
+    tail = -math.expm1(math.log1p(-delta) / values)
+    tau = max(1 - sigma * float(ndtri(tail)), 1.0)
+    step = 1e-15
+    while fresh_value_probability(tau, sigma, values) > delta:
+        tau, step = tau * (1 + step), 2 * step
+    return tau
