@@ -325,7 +325,11 @@ def large_samples_are_paid_for(samples: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("check", "old", "new"),
     [
-        (laws_stay_below_the_event, "lipschitz=spec.lipschitz,", "lipschitz=spec.lipschitz / 2,"),
+        (
+            laws_stay_below_the_event,
+            "steps=sampling.steps, lipschitz=spec.lipschitz,",
+            "steps=sampling.steps, lipschitz=spec.lipschitz / 2,",
+        ),
         (laws_stay_below_the_event, "rate=sampling.rate, steps=sampling", "rate=sampling.rate**2, steps=sampling"),
         (runs_are_charged_and_replayed, "noisy / expected", "noisy / max(len(rows), 1)"),
         (runs_are_charged_and_replayed, "for step in range(sampling.steps):", "for step in range(sampling.steps + 1):"),

@@ -5,6 +5,8 @@
 from dperm.methods.bolt_on import BoltOn as BoltOn
 from dperm.methods.choose import choose as choose
 from dperm.methods.finite import FiniteClass as FiniteClass
+from dperm.methods.fixed_event import declare_event as declare_event
+from dperm.methods.fixed_event import plan_from_event as plan_from_event
 from dperm.methods.gradient import GradientPerturbation as GradientPerturbation
 from dperm.methods.objective import ObjectivePerturbation as ObjectivePerturbation
 from dperm.methods.optimizers import Adam as Adam

@@ -267,6 +267,8 @@ class BoltOn:
     step_size: float | None = None
     noise: str = "auto"
 
+    plans_from_event: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         """Check the ranges of all given settings."""
         if self.passes is not None:

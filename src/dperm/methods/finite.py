@@ -156,6 +156,8 @@ class FiniteClass:
     hypotheses: ArrayLike
     score: str = "errors"
 
+    plans_from_event: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         """Copy and check the hypotheses; check the score."""
         object.__setattr__(self, "hypotheses", _coefficients(self.hypotheses))

@@ -3,15 +3,16 @@
 """Gradient perturbation: gradient descent on the sum of clipped gradients plus Gaussian noise (T44, T45)."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 from dperm import checks
-from dperm.accounting.event import Event
+from dperm.accounting.event import Event, Repeated
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.erm.gradient import loss_gradient
+from dperm.erm.loss import Loss
 from dperm.erm.rounding import gradient_error
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, ParameterError
@@ -19,6 +20,14 @@ from dperm.mechanisms.calibration import PUSHES, covers
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.goal import checked_goal, gaussian_mu
 from dperm.methods.conditions import is_pure
+from dperm.methods.declared_event import (
+    assumed_problem,
+    declared_noise,
+    event_of_another_kind,
+    noise_share,
+    require_goal_covers,
+)
+from dperm.methods.defaults import UNKNOWN_RECORDS, descent_clip
 from dperm.methods.descent import DescentSettings, default_descent, descend
 from dperm.methods.plan import Plan, noise_norm, row_limit
 from dperm.noise.bits import Stream
@@ -76,6 +85,8 @@ class GradientPerturbation:
     average: float | None = None
     projection: float | None = None
 
+    plans_from_event: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         """Check the ranges of all given settings."""
         if self.steps is not None:
@@ -111,27 +122,91 @@ class GradientPerturbation:
         """
         goal = checked_goal(goal)
         _refuse_pure(goal)
-        normaliser = public_normaliser(spec)
-        default = default_descent(spec, goal, normaliser)
+        default = default_descent(spec, goal, public_normaliser(spec))
         descent = self._chosen(spec, default)
         mechanism = step_mechanism(spec, goal, descent)
-        why = Fact(
-            "noise.gradient",
-            "{steps} steps of {step_size:.3g} with momentum {momentum:g}; the last {averaged} iterates are averaged. "
-            "Each step adds noise of standard deviation {deviation:.3g} to the mean gradient, calibrated to "
-            "per-record gradients of norm at most {gradient:.3g} and {@n:{n}}.",
-            {
-                "steps": descent.steps,
-                "step_size": descent.step_size,
-                "momentum": descent.momentum,
-                "averaged": descent.averaged,
-                "deviation": mechanism.scale / normaliser,
-                "gradient": spec.lipschitz,
-                "n": normaliser,
-            },
-        )
+        why = (noise_reason(spec, descent, mechanism),)
         return GradientPlan(
-            spec, goal, why=(why,), tolerance=None, output_noise=None, descent=descent, mechanism=mechanism
+            spec, goal, why=why, tolerance=None, output_noise=None, descent=descent, mechanism=mechanism
+        )
+
+    def declare_event(
+        self, goal: AnyGuarantee, loss: Loss, *, clip: float | None = None, n: int | None = None
+    ) -> Event:
+        """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
+
+        The event is a Gaussian for each step. The number of steps is the given one, or the default for an assumed
+        number of coefficients.
+
+        Parameters
+        ----------
+        goal
+            Guarantee of the training run by itself; Gaussian noise meets no pure goal.
+        loss
+            Loss of the problem; it affects the default number of steps.
+        clip
+            Clipping norm divided by the bound on the norm of a row; None for the default.
+        n
+            Public number of records; it affects the default number of steps.
+
+        Returns
+        -------
+        Event
+            A repeated Gaussian event.
+        """
+        goal = checked_goal(goal)
+        _refuse_pure(goal)
+        spec = assumed_problem(loss, clip=clip, n=n or UNKNOWN_RECORDS)
+        spec = spec.clipped(descent_clip(spec))
+        descent = self._chosen(spec, default_descent(spec, goal, public_normaliser(spec)))
+        return declared_noise(goal, times=descent.steps)
+
+    def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "GradientPlan":
+        """Return a plan for a discovered problem, with exactly the event of `declare_event` (T70).
+
+        The event fixes the number of steps and the noise multiplier. The number of records, which may be a noisy count,
+        divides the noisy sums only.
+
+        Parameters
+        ----------
+        spec
+            Constants of the problem; they may depend on earlier releases.
+        event
+            Result of `declare_event`.
+        goal
+            Guarantee of the training run by itself, as in `declare_event`.
+
+        Returns
+        -------
+        GradientPlan
+            The plan.
+
+        Raises
+        ------
+        ParameterError
+            If the event is of another kind, or does not meet ``goal``.
+        """
+        step, steps = (event.event, event.count) if isinstance(event, Repeated) else (event, 1)
+        share, goal = noise_share(step, goal), require_goal_covers(goal, event)
+        if self.steps not in (None, steps):
+            raise event_of_another_kind(event, f"gradient perturbation with {arg('steps', self.steps)}")
+        descent = replace(self, steps=steps)._chosen(spec, default_descent(spec, goal, public_normaliser(spec)))
+        mechanism = GaussianMechanism.calibrate(
+            gradient_sensitivity(spec, goal.adjacency),
+            share,
+            dim=spec.dim,
+            numerical_error=gradient_error(spec, row_limit(spec.n), descent.longest),
+        )
+        why = (noise_reason(spec, descent, mechanism),)
+        return GradientPlan(
+            spec,
+            goal,
+            why=why,
+            tolerance=None,
+            output_noise=None,
+            descent=descent,
+            mechanism=mechanism,
+            declared=event,
         )
 
     def _chosen(self, spec: ProblemSpec, default: DescentSettings) -> DescentSettings:
@@ -157,12 +232,13 @@ class GradientPlan(Plan):
     @cached_property
     def event(self) -> Event:
         """Composition of one Gaussian per step."""
-        return self.mechanism.event * self.descent.steps
+        return self.stated_event(self.mechanism.event * self.descent.steps)
 
     @property
     def theorems(self) -> tuple[str, ...]:
         """Tags for clipping, composition and noise."""
-        return ("T45", "T44", "T3", "T54", *self.mechanism.facts.theorems)
+        declared = ("T70",) * (self.declared is not None)
+        return ("T45", "T44", "T3", "T54", *declared, *self.mechanism.facts.theorems)
 
     @property
     def noise(self) -> str:
@@ -205,6 +281,26 @@ class GradientPlan(Plan):
             return (noisy + strength * theta) / normaliser
 
         return descend(gradient, self.descent, self.spec.dim)
+
+
+def noise_reason(spec: ProblemSpec, descent: DescentSettings, mechanism: GaussianMechanism) -> Fact:
+    """Return the settings of the descent and the noise of one step as a reason of the plan."""
+    normaliser = public_normaliser(spec)
+    return Fact(
+        "noise.gradient",
+        "{steps} steps of {step_size:.3g} with momentum {momentum:g}; the last {averaged} iterates are averaged. "
+        "Each step adds noise of standard deviation {deviation:.3g} to the mean gradient, calibrated to "
+        "per-record gradients of norm at most {gradient:.3g} and {@n:{n}}.",
+        {
+            "steps": descent.steps,
+            "step_size": descent.step_size,
+            "momentum": descent.momentum,
+            "averaged": descent.averaged,
+            "deviation": mechanism.scale / normaliser,
+            "gradient": spec.lipschitz,
+            "n": normaliser,
+        },
+    )
 
 
 def public_normaliser(spec: ProblemSpec, method: str = "gradient") -> int:

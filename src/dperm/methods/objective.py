@@ -12,12 +12,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, cast
 
-from dperm.accounting.event import Event
+from dperm.accounting.dominance import largest_curvature
+from dperm.accounting.event import Composed, Event
 from dperm.accounting.events import MULTIPLIERS, Pure
-from dperm.accounting.objective import PerturbedObjective, objective_noise_multiplier
-from dperm.accounting.softmax import PerturbedSoftmax, softmax_noise_multiplier
+from dperm.accounting.objective import PerturbedObjective, determinant_loss, objective_noise_multiplier
+from dperm.accounting.softmax import PerturbedSoftmax, softmax_determinant_loss, softmax_noise_multiplier
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
+from dperm.erm.loss import Loss
 from dperm.erm.minimize import minimize
 from dperm.erm.rounding import minimizer_norm_bound
 from dperm.erm.spec import ProblemSpec
@@ -25,19 +27,33 @@ from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.gamma_norm import GammaNormMechanism
 from dperm.mechanisms.gaussian import GaussianMechanism
+from dperm.mechanisms.goal import quotient_down, quotient_up
 from dperm.mechanisms.mechanism import noise_at
 from dperm.methods.coefficient_noise import PURE_NOISE_IS_SMALLER, checked_noise
 from dperm.methods.conditions import epsilon_and_delta, is_pure, require_gradient_of_loss, smooth_alternatives
-from dperm.methods.defaults import objective_regularization, with_default_regularization
+from dperm.methods.declared_event import (
+    assumed_problem,
+    event_of_another_kind,
+    noise_event_of,
+    noise_share,
+    refuse_noise,
+    require_goal_covers,
+)
+from dperm.methods.defaults import (
+    chosen_strength,
+    default_clip,
+    objective_regularization,
+    with_default_regularization,
+)
 from dperm.methods.linear_term import GammaNormTerm, GaussianTerm, LinearTerm
 from dperm.methods.plan import Plan, noise_norm, solver_tolerance
 from dperm.noise.bits import Stream
 from dperm.noise.gamma_norm import MOST_DIM
 from dperm.presentation.facts import Fact
-from dperm.presentation.spelling import quoted_arg
+from dperm.presentation.spelling import arg, quoted_arg
 from dperm.privacy import GDP, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
-from dperm.privacy.rounding import lowered, round_down
+from dperm.privacy.rounding import few_digits_down, few_digits_up, lowered, round_down
 from dperm.sensitivity.minimizer import approximate_minimizer_sensitivity
 from dperm.sensitivity.objective import (
     OUTPUT_SHARE,
@@ -222,6 +238,8 @@ class ObjectivePerturbation:
 
     noise: str = "auto"
 
+    plans_from_event: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         """Check the name of the noise distribution."""
         checked_noise(self.noise, NOISES)
@@ -257,6 +275,106 @@ class ObjectivePerturbation:
         blur = found.blur(spec, tolerance)
         return ObjectivePlan(spec, goal, why=tuple(reasons), tolerance=tolerance, output_noise=blur, perturbation=found)
 
+    def declare_event(
+        self, goal: AnyGuarantee, loss: Loss, *, clip: float | None = None, n: int | None = None
+    ) -> Event:
+        """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
+
+        The event holds the noise multiplier, the relative curvature beta/Lambda and the noise multiplier on the
+        coefficients. Its curvature follows from the default Lambda for an assumed number of coefficients
+        (`dperm.methods.declared_event`). The noise is always Gaussian.
+
+        Parameters
+        ----------
+        goal
+            ApproxDP with delta > 0, the guarantee of the training run by itself.
+        loss
+            Loss of the problem. For several classes, `Softmax` with the largest number of classes.
+        clip
+            Clipping norm divided by the bound on the norm of a row; None for the default.
+        n
+            Public number of records; None if it is not declared.
+
+        Returns
+        -------
+        Event
+            `PerturbedObjective` or `PerturbedSoftmax`, plus a Gaussian.
+
+        Raises
+        ------
+        ConversionError
+            If the goal has delta = 0.
+
+        Examples
+        --------
+        >>> from dperm import ApproxDP
+        >>> from dperm.erm.losses import Logistic
+        >>> from dperm.erm.spec import ProblemSpec
+        >>> from dperm.methods import ObjectivePerturbation
+        >>> method, goal = ObjectivePerturbation(), ApproxDP(1.0, 1e-5, "add_remove")
+        >>> event = method.declare_event(goal, Logistic())
+        >>> wide, narrow = (ProblemSpec(Logistic(), 1.0, dim, clip=0.5) for dim in (2000, 10))
+        >>> method.plan_from_event(wide, event, goal).event == method.plan_from_event(narrow, event, goal).event
+        True
+        """
+        refuse_noise(self.noise, "objective")
+        epsilon, delta = epsilon_and_delta(goal, "objective")
+        spec = assumed_problem(loss, clip=clip, n=n)
+        spec = spec.clipped(default_clip(spec))
+        require_smooth(spec)
+        spec, _ = with_default_regularization(spec, goal, objective_regularization)
+        exact = gaussian_perturbation(spec, goal).exact
+        return exact + noise_event_of(coefficient_noise_mu(epsilon, delta), goal.adjacency)
+
+    def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "ObjectivePlan":
+        """Return a plan for a discovered problem, with exactly the event of `declare_event` (T70).
+
+        The event knows neither the number of coefficients nor their scale (T37-T41). Lambda is at least beta over the
+        event's relative curvature, and larger where the default rule for ``spec`` says so. The deviation of b is the
+        event's noise multiplier times L. The noise on the coefficients has at least the event's noise multiplier.
+
+        An event of K classes covers a softmax of fewer classes, and two classes as a logistic regression with one score
+        (`dperm.accounting.dominance`).
+
+        Parameters
+        ----------
+        spec
+            Constants of the problem; they may depend on earlier releases.
+        event
+            Result of `declare_event`.
+        goal
+            Guarantee of the training run by itself, as in `declare_event`.
+
+        Returns
+        -------
+        ObjectivePlan
+            The plan.
+
+        Raises
+        ------
+        AssumptionError
+            If the given Lambda is below the smallest that the event covers, or the loss is another one.
+        ParameterError
+            If the event is of another kind, or does not meet ``goal``.
+        """
+        refuse_noise(self.noise, "objective")
+        exact, blur = _parts(event)
+        share = noise_share(blur, goal)
+        goal = require_goal_covers(goal, event)
+        require_smooth(spec)
+        _require_covered_loss(exact, spec)
+        spec, reasons = _regularization_for_event(exact, spec, goal)
+        term = GaussianTerm(gaussian_scale(spec, exact.noise_multiplier), spec.dim)
+        found = GaussianPerturbation(
+            term, _determinant(exact), share, (*exact.tags(goal.adjacency), "T70"), _own_event(spec, term.scale)
+        )
+        tolerance = solver_tolerance(spec, linear=term.longest)
+        reasons = (*reasons, noise_reason(spec, found))
+        noise = found.blur(spec, tolerance)
+        return ObjectivePlan(
+            spec, goal, why=reasons, tolerance=tolerance, output_noise=noise, perturbation=found, declared=event
+        )
+
     def _perturbation(self, spec: ProblemSpec, goal: AnyGuarantee) -> Perturbation:
         """Return the requested noise distribution, or the smaller of the two for "auto"."""
         match self.noise:
@@ -288,7 +406,7 @@ class ObjectivePlan(Plan):
     @cached_property
     def event(self) -> Event:
         """Event of the perturbed objective and of the noise on its approximate minimiser."""
-        return self.perturbation.event(self.goal, self.mechanism)
+        return self.stated_event(self.perturbation.event(self.goal, self.mechanism))
 
     @property
     def theorems(self) -> tuple[str, ...]:
@@ -332,6 +450,70 @@ class ObjectivePlan(Plan):
         linear = self.linear_term.draw(stream)
         theta = minimize(data, self.spec, cast(float, self.tolerance), linear=linear)
         return self.mechanism.noisy(theta, stream)
+
+
+def _parts(event: Event) -> tuple[PerturbedObjective | PerturbedSoftmax, Event]:
+    """Return the perturbed objective and the noise on the coefficients of a declared event."""
+    match event:
+        case Composed(events=(PerturbedObjective() | PerturbedSoftmax() as exact, blur)):
+            return exact, blur
+    raise event_of_another_kind(event, "objective perturbation")
+
+
+def _determinant(exact: PerturbedObjective | PerturbedSoftmax) -> float:
+    """Return the privacy loss that the event reserves for the determinant (T37, T53a)."""
+    if isinstance(exact, PerturbedObjective):
+        return determinant_loss(exact.curvature)
+    return softmax_determinant_loss(exact.curvature, exact.classes)
+
+
+def _own_event(spec: ProblemSpec, scale: float) -> PerturbedObjective | PerturbedSoftmax:
+    """Return the event of the noise in use, from its absolute scale and the problem's own L and beta/Lambda."""
+    multiplier, curvature = quotient_down(scale, spec.lipschitz), relative_curvature(spec)
+    if spec.outputs > 1:
+        return PerturbedSoftmax(multiplier, curvature, spec.outputs)
+    return PerturbedObjective(multiplier, curvature, spec.loss.monotone)
+
+
+def _require_covered_loss(exact: PerturbedObjective | PerturbedSoftmax, spec: ProblemSpec) -> None:
+    """Refuse a loss whose tails or classes the event does not cover (T39, T40, T53a, T70)."""
+    if isinstance(exact, PerturbedSoftmax):
+        covered, words = spec.loss.monotone or 1 < spec.outputs <= exact.classes, f"at most {exact.classes} classes"
+    else:
+        covered = spec.outputs == 1 and (spec.loss.monotone or not exact.monotone)
+        words = "a loss of one score" + (" with slopes of one sign" if exact.monotone else "")
+    if not covered:
+        classes = f" with {spec.outputs} classes" if spec.outputs > 1 else ""
+        raise AssumptionError(
+            f"the declared event is that of {words}, got the loss {spec.loss.name!r}{classes} (T70).",
+            remedy="Declare the event for this loss and for the largest number of classes, and merge rarer classes.",
+        )
+
+
+def least_regularization(exact: PerturbedObjective | PerturbedSoftmax, spec: ProblemSpec) -> float:
+    """Return the smallest Lambda that a declared event covers, rounded up: its relative curvature is no larger."""
+    return quotient_up(spec.bend, round_down(largest_curvature(exact, spec.outputs)))
+
+
+def _regularization_for_event(
+    exact: PerturbedObjective | PerturbedSoftmax, spec: ProblemSpec, goal: AnyGuarantee
+) -> tuple[ProblemSpec, tuple[Fact, ...]]:
+    """Return the problem with the given Lambda, or the larger of the default and the smallest that is covered."""
+    least = least_regularization(exact, spec)
+    if spec.regularization is not None:
+        if spec.regularization < least:
+            raise AssumptionError(
+                f"the declared event covers Lambda >= {few_digits_up(least):g}, since its relative curvature "
+                f"beta/Lambda is {exact.curvature:.6g}, got Lambda={spec.regularization:.6g} (T70).",
+                remedy=f"Choose {arg('C')} <= {few_digits_down(1 / least):g}, or {arg('C', 'None')} to let the plan "
+                f"choose.",
+            )
+        return spec, ()
+    choice = objective_regularization(spec, goal)
+    if choice.value < least:
+        cause = "as the smallest that the event declared before data covers"
+        choice = chosen_strength(least, "declared", cause)
+    return spec.with_regularization(choice.value), (choice.why,)
 
 
 def require_smooth(spec: ProblemSpec) -> None:

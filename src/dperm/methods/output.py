@@ -10,6 +10,7 @@ from typing import ClassVar, cast
 from dperm.accounting.event import Event
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
+from dperm.erm.loss import Loss
 from dperm.erm.minimize import minimize
 from dperm.erm.rounding import minimizer_norm_bound
 from dperm.erm.spec import ProblemSpec
@@ -18,6 +19,7 @@ from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.goal import checked_goal
 from dperm.methods.coefficient_noise import NOISES, PURE_NOISE_IS_SMALLER, checked_noise, coefficient_noise, noise_law
 from dperm.methods.conditions import is_pure, require_gradient_of_loss, smooth_alternatives
+from dperm.methods.declared_event import declared_noise, noise_share, refuse_noise, require_goal_covers
 from dperm.methods.defaults import output_regularization, with_default_regularization
 from dperm.methods.plan import Plan, noise_norm, solver_tolerance
 from dperm.noise.bits import Stream
@@ -50,6 +52,8 @@ class OutputPerturbation:
 
     noise: str = "auto"
 
+    plans_from_event: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         """Check the name of the noise distribution."""
         checked_noise(self.noise, NOISES)
@@ -79,22 +83,71 @@ class OutputPerturbation:
         spec, reasons = with_default_regularization(spec, goal, output_regularization)
         tolerance = solver_tolerance(spec)
         mechanism = self._mechanism(spec, goal, minimizer_error(spec, tolerance))
-        reasons.append(
-            Fact(
-                "noise.output",
-                "One record moves the minimizer by at most {sensitivity:.3g} (T30), so {noise} of standard "
-                "deviation {deviation:.3g} is added to each coefficient.",
-                {
-                    "sensitivity": output_sensitivity(spec, goal.adjacency),
-                    "law": mechanism.name,
-                    "noise": mechanism.law.family,
-                    "deviation": mechanism.standard_deviation,
-                },
-            )
-        )
+        reasons.append(noise_reason(output_sensitivity(spec, goal.adjacency), mechanism))
         if not is_pure(goal) and noise_law(self.noise, spec, goal) != "gaussian" and self.noise == "auto":
             reasons.append(PURE_NOISE_IS_SMALLER)
         return OutputPlan(spec, goal, why=tuple(reasons), tolerance=tolerance, output_noise=mechanism)
+
+    def declare_event(
+        self, goal: AnyGuarantee, loss: Loss, *, clip: float | None = None, n: int | None = None
+    ) -> Event:
+        """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
+
+        The event is one Gaussian: neither the loss nor Lambda affects it.
+
+        Parameters
+        ----------
+        goal
+            Guarantee of the training run by itself; Gaussian noise meets no pure goal.
+        loss
+            Loss of the problem; not used.
+        clip
+            Clipping norm divided by the bound on the norm of a row; not used.
+        n
+            Public number of records; not used.
+
+        Returns
+        -------
+        Event
+            A Gaussian event.
+        """
+        refuse_noise(self.noise, "output")
+        return declared_noise(goal)
+
+    def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "OutputPlan":
+        """Return a plan for a discovered problem, with exactly the event of `declare_event` (T70).
+
+        Lambda is free. The noise on the coefficients has at least the event's noise multiplier, relative to the
+        sensitivity of the discovered problem (T30).
+
+        Parameters
+        ----------
+        spec
+            Constants of the problem; they may depend on earlier releases.
+        event
+            Result of `declare_event`.
+        goal
+            Guarantee of the training run by itself, as in `declare_event`.
+
+        Returns
+        -------
+        OutputPlan
+            The plan.
+
+        Raises
+        ------
+        ParameterError
+            If the event is of another kind, or does not meet ``goal``.
+        """
+        refuse_noise(self.noise, "output")
+        share, goal = noise_share(event, goal), require_goal_covers(goal, event)
+        require_smooth(spec)
+        spec, reasons = with_default_regularization(spec, goal, output_regularization)
+        tolerance = solver_tolerance(spec)
+        moved, error = output_sensitivity(spec, goal.adjacency), minimizer_error(spec, tolerance)
+        mechanism = coefficient_noise("gaussian", share, dim=spec.dim, sensitivity=moved, numerical_error=error)
+        why = (*reasons, noise_reason(moved, mechanism))
+        return OutputPlan(spec, goal, why=why, tolerance=tolerance, output_noise=mechanism, declared=event)
 
     def _mechanism(self, spec: ProblemSpec, goal: AnyGuarantee, error: float) -> AdditiveMechanism:
         """Return the calibrated noise; ``error`` bounds the distance to the exact minimiser (T31)."""
@@ -117,12 +170,12 @@ class OutputPlan(Plan):
     @cached_property
     def event(self) -> Event:
         """Event of the noise on the coefficients."""
-        return self.mechanism.event
+        return self.stated_event(self.mechanism.event)
 
     @property
     def theorems(self) -> tuple[str, ...]:
         """Tags for the sensitivity, the tolerance and the noise."""
-        clipped = ("T44",) if self.spec.clip else ()
+        clipped = (*("T44",) * bool(self.spec.clip), *("T70",) * (self.declared is not None))
         return ("T29", "T30", "T31", "T32", "T54", *clipped, *self.mechanism.facts.theorems)
 
     @property
@@ -149,6 +202,21 @@ class OutputPlan(Plan):
         """Return the certified minimiser plus noise."""
         theta = minimize(data, self.spec, cast(float, self.tolerance))
         return self.mechanism.noisy(theta, stream)
+
+
+def noise_reason(sensitivity: float, mechanism: AdditiveMechanism) -> Fact:
+    """Return the sensitivity of the minimiser and the noise for it as a reason of the plan."""
+    return Fact(
+        "noise.output",
+        "One record moves the minimizer by at most {sensitivity:.3g} (T30), so {noise} of standard "
+        "deviation {deviation:.3g} is added to each coefficient.",
+        {
+            "sensitivity": sensitivity,
+            "law": mechanism.name,
+            "noise": mechanism.law.family,
+            "deviation": mechanism.standard_deviation,
+        },
+    )
 
 
 def require_smooth(spec: ProblemSpec) -> None:

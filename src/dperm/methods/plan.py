@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from dperm.accounting.budget import Budget
+from dperm.accounting.dominance import dominates
 from dperm.accounting.event import Event
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData, too_many_rows
@@ -85,6 +86,8 @@ class Plan(ABC):
         Noise added to the coefficients themselves; None if there is none.
     row_bound
         Public limit on the number of rows that the method's proof requires; None for the usual limit.
+    declared
+        Event fixed before the problem was known (T70); None if the plan was made from a goal.
     """
 
     spec: ProblemSpec
@@ -93,6 +96,7 @@ class Plan(ABC):
     tolerance: float | None
     output_noise: AdditiveMechanism | None
     row_bound: int | None = field(default=None, kw_only=True)
+    declared: Event | None = field(default=None, kw_only=True)
 
     method: ClassVar[str]
 
@@ -106,6 +110,20 @@ class Plan(ABC):
     @abstractmethod
     def event(self) -> Event:
         """Privacy event of one run."""
+
+    def stated_event(self, own: Event) -> Event:
+        """Return the declared event if there is one, else ``own``, the event of the plan's own noise.
+
+        Raises
+        ------
+        RuntimeError
+            If the declared event does not dominate ``own``. This is an error of the method, not of its arguments.
+        """
+        if self.declared is None:
+            return own
+        if not dominates(self.declared, own):
+            raise RuntimeError(f"the declared event {self.declared!r} does not dominate the planned {own!r} (T70)")
+        return self.declared
 
     @property
     @abstractmethod

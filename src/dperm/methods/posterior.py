@@ -94,6 +94,8 @@ class PosteriorSampling:
     most_trials: int = 10**7
     most_rows: int | None = None
 
+    plans_from_event: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         """Check the theorem and both limits."""
         if self.theorem == "T49":

@@ -4,7 +4,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -16,15 +16,25 @@ from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.erm.gradient import batch_gradient
+from dperm.erm.loss import Loss
 from dperm.erm.rounding import gradient_error
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import ParameterError
 from dperm.mechanisms.mechanism import noise_at
+from dperm.methods.declared_event import assumed_problem, require_goal_covers
+from dperm.methods.defaults import UNKNOWN_RECORDS, descent_clip
 from dperm.methods.descent import project
 from dperm.methods.gradient import AVERAGE, PROJECTION, default_projection, public_normaliser
 from dperm.methods.optimizers import Optimizer
 from dperm.methods.plan import FAR, Plan, row_limit
-from dperm.methods.sampled_noise import FAMILY, SampledNoise, approximate_goal
+from dperm.methods.sampled_noise import (
+    FAMILY,
+    DeclaredSteps,
+    SampledNoise,
+    SampledSums,
+    approximate_goal,
+    largest_sample,
+)
 from dperm.methods.sampling import (
     USUAL_AVERAGE,
     SampledSteps,
@@ -36,6 +46,7 @@ from dperm.methods.sampling import (
 from dperm.noise.bits import Stream
 from dperm.noise.poisson import sampled_rows
 from dperm.presentation.facts import Fact
+from dperm.presentation.spelling import arg
 from dperm.privacy import ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee
 
@@ -87,6 +98,8 @@ class SampledGradient:
     average: float | None = None
     projection: float | None = None
 
+    plans_from_event: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         """Check the ranges of all given settings."""
         self.samples  # noqa: B018  # checks the request
@@ -118,9 +131,98 @@ class SampledGradient:
             If a condition of the method's theorem does not hold. The message states a remedy.
         """
         goal = approximate_goal(goal)
-        normaliser = public_normaliser(spec, "sgd")
-        sampling = self._sampling(spec, goal, normaliser)
+        sampling = self._sampling(spec, goal, public_normaliser(spec, "sgd"))
         noise = step_noise(spec, goal, sampling)
+        return self._plan(spec, goal, sampling=sampling, noise=noise)
+
+    def declare_event(
+        self, goal: AnyGuarantee, loss: Loss, *, clip: float | None = None, n: int | None = None
+    ) -> Event:
+        """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
+
+        The event fixes the sampling rate, the number of steps and the noise multipliers. Its noise multiplier for
+        rounding errors suits an assumed number of coefficients.
+
+        Parameters
+        ----------
+        goal
+            ApproxDP with delta > 0, the guarantee of the training run by itself.
+        loss
+            Loss of the problem. For several classes, `Softmax` with the largest number of classes.
+        clip
+            Clipping norm divided by the bound on the norm of a row; None for the default.
+        n
+            Public number of records; None if it is not declared. It determines the default rate.
+
+        Returns
+        -------
+        Event
+            Repeated Poisson-sampled Gaussian events, with the cost of rounding errors.
+        """
+        goal = approximate_goal(goal)
+        if n is None and self.batch_size is not None:
+            raise ParameterError(
+                argument="batch_size",
+                rule=f"needs a public {arg('n')} to declare an event, whose sampling rate is fixed (T70)",
+                remedy=f"Give {arg('rate')} instead.",
+            )
+        spec = assumed_problem(loss, clip=clip, n=n or UNKNOWN_RECORDS)
+        spec = spec.clipped(descent_clip(spec))
+        return step_noise(spec, goal, self._sampling(spec, goal, public_normaliser(spec, "sgd"))).event
+
+    def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "SampledGradientPlan":
+        """Return a plan for a discovered problem, with exactly the event of `declare_event` (T70).
+
+        The event fixes rate, steps and noise multipliers. The number of records of ``spec``, which may be a noisy
+        count, enters the normaliser and the step size only.
+
+        Parameters
+        ----------
+        spec
+            Constants of the problem; they may depend on earlier releases.
+        event
+            Result of `declare_event`.
+        goal
+            Guarantee of the training run by itself, as in `declare_event`.
+
+        Returns
+        -------
+        SampledGradientPlan
+            The plan.
+
+        Raises
+        ------
+        ParameterError
+            If the event is of another kind, or does not meet ``goal``.
+        """
+        declared = DeclaredSteps.of(event, goal.adjacency)
+        goal = approximate_goal(require_goal_covers(goal, event))
+        public_normaliser(spec, "sgd")
+        same = replace(self, batch_size=None, epochs=None, rate=declared.rate, steps=declared.steps)
+        sampling = same._sampling(spec, goal, public_normaliser(spec, "sgd"))
+        rows, failure = row_limit(spec.n), declared.failure
+        largest = largest_sample(rows, declared.rate, failure / declared.steps) if failure else rows
+        sums = SampledSums(
+            lipschitz=spec.lipschitz,
+            rate=declared.rate,
+            steps=declared.steps,
+            dim=spec.dim,
+            numerical_error=gradient_error(spec, min(largest, rows), sampling.longest),
+            failure=failure,
+        )
+        return self._plan(spec, goal, sampling=sampling, noise=declared.noise(sums, goal.adjacency), declared=event)
+
+    def _plan(
+        self,
+        spec: ProblemSpec,
+        goal: ApproxDP,
+        *,
+        sampling: Sampling,
+        noise: SampledNoise,
+        declared: Event | None = None,
+    ) -> "SampledGradientPlan":
+        """Return the plan of these samples and this noise, with the reason."""
+        normaliser = public_normaliser(spec, "sgd")
         optimizer = self.optimizer or default_optimizer(spec, goal, sampling.steps)
         expected = sampling.rate * normaliser
         why = Fact(
@@ -146,6 +248,7 @@ class SampledGradient:
             sampling=sampling,
             optimizer=optimizer,
             step_noise=noise,
+            declared=declared,
         )
 
     @property
@@ -177,12 +280,13 @@ class SampledGradientPlan(Plan):
     @cached_property
     def event(self) -> Event:
         """Sampled Gaussian of each step, plus the cost of rounding (`dperm.methods.sampled_noise`)."""
-        return self.step_noise.event
+        return self.stated_event(self.step_noise.event)
 
     @property
     def theorems(self) -> tuple[str, ...]:
         """Tags for sampling, clipping, post-processing and noise."""
-        return ("T46", "T44", "T3", "T54", *self.step_noise.theorems)
+        declared = ("T70",) * (self.declared is not None)
+        return ("T46", "T44", "T3", "T54", *declared, *self.step_noise.theorems)
 
     @property
     def noise(self) -> str:

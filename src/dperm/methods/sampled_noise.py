@@ -24,8 +24,10 @@ from functools import cached_property, reduce
 
 from dperm import checks
 from dperm.accounting.calibrate import Family, calibrate
-from dperm.accounting.event import MOST_STEPS, Event
+from dperm.accounting.dominance import dominates
+from dperm.accounting.event import MOST_STEPS, Composed, Event, Repeated
 from dperm.accounting.events import MULTIPLIERS, Approximate, Gaussian
+from dperm.accounting.replace_only import ReplaceOneOnly
 from dperm.accounting.sampled import RATE, SMALLEST_RATE, Poisson
 from dperm.checks import shown
 from dperm.errors import AssumptionError, ConversionError, ParameterError
@@ -168,6 +170,78 @@ class SampledNoise:
     def noisy(self, total: Floats, stream: Stream) -> Floats:
         """Return the computed sum of a sample plus the noise of one step; zeros plus noise for an empty sample."""
         return on_grid(self.grid, total, rounded_gaussian(self.scale / self.grid.step, total.size, stream))
+
+
+@dataclass(frozen=True)
+class DeclaredSteps:
+    """Numbers of a `SampledNoise.event` that was declared before the sums were known (T70).
+
+    Attributes
+    ----------
+    event
+        The declared event.
+    multiplier
+        sigma1/L, the noise multiplier for the records.
+    error_multiplier
+        sigma2/(2 tau), the noise multiplier for errors.
+    rate
+        q, the probability of a record to be in a sample.
+    steps
+        T, the number of sums.
+    failure
+        Probability of a sample too large for the error bound; 0 if the event has none.
+    """
+
+    event: Event
+    multiplier: float
+    error_multiplier: float
+    rate: float
+    steps: int
+    failure: float
+
+    @classmethod
+    def of(cls, event: Event, adjacency: Adjacency) -> "DeclaredSteps":
+        """Return the numbers of an event of DP-SGD; raises ParameterError for other events."""
+        match event:
+            case Composed(events=(steps, Approximate(epsilon=0.0, delta=failure))):
+                pass
+            case _:
+                steps, failure = event, 0.0
+        step, count = (steps.event, steps.count) if isinstance(steps, Repeated) else (steps, 1)
+        match step, adjacency:
+            case Composed(events=(Poisson(event=Gaussian() as kept) as sampled, Gaussian() as hidden)), (
+                Adjacency.ADD_REMOVE
+            ):
+                return cls(event, kept.noise_multiplier, hidden.noise_multiplier, sampled.rate, count, failure)
+            case Composed(
+                events=(Poisson(event=Gaussian() as kept) as sampled, ReplaceOneOnly(event=Gaussian() as hidden))
+            ), Adjacency.REPLACE_ONE:
+                error_multiplier = hidden.noise_multiplier / 2  # relative to half of the distance 2 tau
+                return cls(event, kept.noise_multiplier, error_multiplier, sampled.rate, count, failure)
+        raise ParameterError(
+            argument="event",
+            rule=f"must be that of {quoted_arg('method', 'sgd')} under {adjacency}",
+            got=shown(event),
+            remedy="Use the result of declare_event of the same method.",
+        )
+
+    def noise(self, sums: SampledSums, adjacency: Adjacency) -> SampledNoise:
+        """Return the least noise for ``sums`` whose event the declared one dominates.
+
+        The deviations are sigma1 = multiplier L and sigma2 = error_multiplier 2 tau. Their squares add up.
+        """
+        kept = self.multiplier * sums.lipschitz
+        grid = grid_for(kept, sensitivity=sums.lipschitz, dim=sums.dim)
+        hidden = min(max(self.error_multiplier * sums.moved_by_errors(grid), SHARES[0] * kept), 1e300)
+        scale = math.hypot(kept, hidden)
+        for push in (1e-14, 1e-12, 1e-9, 1e-6):
+            found = SampledNoise(sums, adjacency, scale * (1 + push), hidden / scale, grid)
+            if dominates(self.event, found.event):
+                return _drawable((found,))[0]
+        raise AssumptionError(
+            f"the declared event covers no noise for sums with errors of up to {sums.numerical_error:.3g} (T70).",
+            remedy=f"Choose a larger {arg('clip')}, or a smaller {arg('projection')}.",
+        )
 
 
 def sampled_noise(sums: SampledSums, goal: AnyGuarantee) -> SampledNoise:

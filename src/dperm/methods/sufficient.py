@@ -22,10 +22,11 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import ndtri
 
-from dperm.accounting.event import Event
+from dperm.accounting.event import Composed, Event
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.data.targets import LabelKind
+from dperm.erm.loss import Loss
 from dperm.erm.moments import (
     Moments,
     cross_error,
@@ -44,6 +45,13 @@ from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.goal import checked_goal, gaussian_mu
 from dperm.mechanisms.releases.sensitivities import WEIGHT
 from dperm.methods.conditions import is_pure
+from dperm.methods.declared_event import (
+    assumed_problem,
+    declared_noise,
+    event_of_another_kind,
+    noise_share,
+    require_goal_covers,
+)
 from dperm.methods.plan import Plan, noise_norm, row_limit
 from dperm.noise.bits import Stream
 from dperm.presentation.facts import Fact
@@ -109,6 +117,8 @@ class AdaptiveRidge:
 MOST_DIM = 2**12
 EIGENVALUE_SHARE = 1 / 16
 """Share of mu^2 for the least eigenvalue."""
+SHARES = (math.sqrt(EIGENVALUE_SHARE), math.sqrt(1 - EIGENVALUE_SHARE))
+"""Shares of mu for the least eigenvalue and for the sums."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +141,8 @@ class SufficientStatistics:
     >>> round(plan.sums.scale, 2), round(plan.eigenvalue.scale, 2)
     (5.45, 14.92)
     """
+
+    plans_from_event: ClassVar[bool] = True
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "SufficientPlan":
         """Return a plan with noise for both releases, which together meet ``goal``.
@@ -156,21 +168,72 @@ class SufficientStatistics:
         _refuse(spec, goal)
         spec = spec.clipped(None)
         eigenvalue, sums = calibrate_releases(spec, goal)
-        ridge = ridge_for(spec, eigenvalue, sums)
-        why = Fact(
-            "noise.sufficient",
-            "Noise of standard deviation {squares:.3g} is added to the sum of squares, and of {products:.3g} to the "
-            "sum of labels times rows. The ridge is at most {ridge:.3g}, less for a large noisy least eigenvalue, plus "
-            "Lambda = {strength:.3g}.",
-            {
-                "squares": sums.scale,
-                "products": sums.scale / spec.radius,
-                "ridge": ridge.largest,
-                "strength": ridge.strength,
-            },
-        )
+        why = (noise_reason(spec, eigenvalue, sums),)
+        return SufficientPlan(spec, goal, why=why, tolerance=None, output_noise=None, eigenvalue=eigenvalue, sums=sums)
+
+    def declare_event(
+        self, goal: AnyGuarantee, loss: Loss, *, clip: float | None = None, n: int | None = None
+    ) -> Event:
+        """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
+
+        The event is one Gaussian for the least eigenvalue and one for the sums.
+
+        Parameters
+        ----------
+        goal
+            Guarantee of the training run by itself; Gaussian noise meets no pure goal.
+        loss
+            Loss of the problem, the squared loss.
+        clip
+            Clipping norm divided by the bound on the norm of a row; not used.
+        n
+            Public number of records; not used.
+
+        Returns
+        -------
+        Event
+            Two Gaussian events.
+        """
+        goal = checked_goal(goal)
+        _refuse(assumed_problem(loss, clip=clip, n=n), goal)
+        return declared_noise(goal, SHARES)
+
+    def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "SufficientPlan":
+        """Return a plan for a discovered problem, with exactly the event of `declare_event` (T70).
+
+        Both releases have at least the noise multipliers of the event.
+
+        Parameters
+        ----------
+        spec
+            Constants of the problem; they may depend on earlier releases.
+        event
+            Result of `declare_event`.
+        goal
+            Guarantee of the training run by itself, as in `declare_event`.
+
+        Returns
+        -------
+        SufficientPlan
+            The plan.
+
+        Raises
+        ------
+        ParameterError
+            If the event is of another kind, or does not meet ``goal``.
+        """
+        match event:
+            case Composed(events=(first, second)):
+                shares = noise_share(first, goal), noise_share(second, goal)
+            case _:
+                raise event_of_another_kind(event, "sufficient statistics")
+        goal = require_goal_covers(goal, event)
+        _refuse(spec, goal)
+        spec = spec.clipped(None)
+        eigenvalue, sums = release_mechanisms(spec, *shares)
+        why = (noise_reason(spec, eigenvalue, sums),)
         return SufficientPlan(
-            spec, goal, why=(why,), tolerance=None, output_noise=None, eigenvalue=eigenvalue, sums=sums
+            spec, goal, why=why, tolerance=None, output_noise=None, eigenvalue=eigenvalue, sums=sums, declared=event
         )
 
 
@@ -186,12 +249,13 @@ class SufficientPlan(Plan):
     @cached_property
     def event(self) -> Event:
         """Composition of the two Gaussian releases."""
-        return self.eigenvalue.event + self.sums.event
+        return self.stated_event(self.eigenvalue.event + self.sums.event)
 
     @property
     def theorems(self) -> tuple[str, ...]:
         """Tags for bounded rows, noise, composition and post-processing."""
-        return ("T6", "T19", "T44", "T54", "T3", *self.sums.facts.theorems)
+        declared = ("T70",) * (self.declared is not None)
+        return ("T6", "T19", "T44", "T54", "T3", *declared, *self.sums.facts.theorems)
 
     @property
     def noise(self) -> str:
@@ -252,28 +316,51 @@ def unpack_moments(vector: Floats, radius: float, dim: int) -> Moments:
     return Moments(gram, vector[len(row) :] / radius)
 
 
+def release_mechanisms(spec: ProblemSpec, first: GDP, second: GDP) -> tuple[GaussianMechanism, GaussianMechanism]:
+    """Return the noise of the least eigenvalue for ``first``, and of the sums for ``second``."""
+    rows = row_limit(spec.n)
+    eigenvalue = GaussianMechanism.calibrate(
+        eigenvalue_sensitivity(spec), first, numerical_error=eigenvalue_error(spec, rows)
+    )
+    sums = GaussianMechanism.calibrate(
+        moments_sensitivity(spec, second.adjacency),
+        second,
+        dim=spec.dim * (spec.dim + 3) // 2,
+        numerical_error=sums_error(spec, rows),
+    )
+    return eigenvalue, sums
+
+
 def calibrate_releases(spec: ProblemSpec, goal: AnyGuarantee) -> tuple[GaussianMechanism, GaussianMechanism]:
     """Return the noise of the least eigenvalue, mu/4, and of the sums, sqrt(15)/4 mu: together mu-GDP (T19).
 
     Rounding of the computed numbers adds twice its bound to a sensitivity. The accountant certifies the result.
     """
-    mu, rows = gaussian_mu(goal), row_limit(spec.n)
-    shares = (mu * math.sqrt(EIGENVALUE_SHARE), mu * math.sqrt(1 - EIGENVALUE_SHARE))
+    mu = gaussian_mu(goal)
     for ulps in PUSHES:
-        first, second = (GDP(lowered(share, 8 + 4 * ulps), goal.adjacency) for share in shares)
-        eigenvalue = GaussianMechanism.calibrate(
-            eigenvalue_sensitivity(spec), first, numerical_error=eigenvalue_error(spec, rows)
-        )
-        sums = GaussianMechanism.calibrate(
-            moments_sensitivity(spec, goal.adjacency),
-            second,
-            dim=spec.dim * (spec.dim + 3) // 2,
-            numerical_error=sums_error(spec, rows),
-        )
+        first, second = (GDP(lowered(mu * share, 8 + 4 * ulps), goal.adjacency) for share in SHARES)
+        eigenvalue, sums = release_mechanisms(spec, first, second)
         if covers(goal, eigenvalue.event + sums.event):
             return eigenvalue, sums
     raise AssumptionError(
         "no noise scale near the exact one could be certified.", remedy="Choose a slightly larger goal."
+    )
+
+
+def noise_reason(spec: ProblemSpec, eigenvalue: GaussianMechanism, sums: GaussianMechanism) -> Fact:
+    """Return the noise of both releases and the ridge as a reason of the plan."""
+    ridge = ridge_for(spec, eigenvalue, sums)
+    return Fact(
+        "noise.sufficient",
+        "Noise of standard deviation {squares:.3g} is added to the sum of squares, and of {products:.3g} to the "
+        "sum of labels times rows. The ridge is at most {ridge:.3g}, less for a large noisy least eigenvalue, plus "
+        "Lambda = {strength:.3g}.",
+        {
+            "squares": sums.scale,
+            "products": sums.scale / spec.radius,
+            "ridge": ridge.largest,
+            "strength": ridge.strength,
+        },
     )
 
 
