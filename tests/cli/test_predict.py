@@ -104,9 +104,16 @@ BAD = [
     ("predict flipped.dperm data.csv", ["cannot read a model", "flipped.dperm"]),
     ("predict plain.dperm data.csv", ["plain.dperm", "no schema"]),
     ("predict model.dperm few.csv", ["few.csv", "column named 'hours'"]),
-    ("predict model.dperm odd.csv", ["column 'hours' must hold numbers"]),
-    ("predict model.dperm gap.csv", ["'hours' has a missing value. Fill the gap in the file", "fitted without impute"]),
-    ("predict strict.dperm kind.csv", ["'work' has a value outside", "Correct it in the file", "without other = true"]),
+    ("predict model.dperm odd.csv --unseen raise", ["column 'hours' must hold numbers"]),
+    (
+        "predict model.dperm gap.csv --unseen raise",
+        ["'hours' has a missing value. Fill the gap in the file, or leave out --unseen raise"],
+    ),
+    (
+        "predict strict.dperm kind.csv --unseen raise",
+        ["'work' has a value outside", "Correct it in the file", "or leave out --unseen raise"],
+    ),
+    ("predict model.dperm data.csv --unseen zero", ["--unseen", "'zero'", '"raise" or "other"']),
     ("predict pay.dperm data.csv --probabilities", ["--probabilities", "PrivateLinearRegression"]),
     ("predict model.dperm data.csv -o nowhere/out.csv", ["-o", "nowhere"]),
 ]
@@ -185,3 +192,37 @@ def test_empty_text_in_parquet_is_missing_as_in_csv(fitted, answered):
     assert answered("predict model.dperm data.parquet --probabilities") == answered(
         "predict model.dperm data.csv --probabilities"
     )
+
+
+@pytest.mark.parametrize("cells", ["40,private,SECRET", "40,private,", ",SECRET,30", "SECRET,,NA", "1e400,nan,-inf"])
+def test_values_outside_the_schema_are_predicted(fitted, ends, cells):
+    Path("odd.csv").write_text(f"age,work,hours\n{cells}\n40,private,30\n")
+    Path("plain.csv").write_text("age,work,hours\n40,private,30\n")
+    for model in ("model.dperm", "pay.dperm"):
+        found = rows(ends(0, f"predict {model} odd.csv").stdout)
+        assert len(found) == 2
+        assert found[1:] == rows(ends(0, f"predict {model} plain.csv").stdout)  # other records are not affected
+        assert ends(0, f"predict {model} odd.csv --unseen other").stdout == ends(0, f"predict {model} odd.csv").stdout
+
+
+def test_the_pipeline_and_the_command_agree_on_values_outside_the_schema(fitted, answered):
+    Path("odd.csv").write_text("age,work,hours\nSECRET,abroad,\n40,,NA\n,private,text\n")
+    table = {
+        "age": ["SECRET", 40, None],
+        "work": ["abroad", None, "private"],
+        "hours": [None, None, "text"],
+    }
+    expected = answered("predict pay.dperm odd.csv")["predictions"]["pay"]
+    assert load_model("pay.dperm").predict(table).tolist() == expected
+
+
+def test_a_model_with_intervals_and_missing_values_is_fitted_and_predicts(desk, ends):
+    schema = Path("schema.toml").read_text()
+    Path("bins.toml").write_text(
+        schema.replace("[columns.hours]\n", "[columns.hours]\nbins = [20, 40]\nmissing = true\n")
+    )
+    ends(0, "fit data.csv --epsilon 5 --schema bins.toml")
+    columns = load_stored("model.dperm").schema.encoder.columns
+    assert columns["hours"].bins == (20.0, 40.0) and columns["hours"].missing
+    Path("gap.csv").write_text("age,work,hours\n40,private,\n40,private,30\n")
+    assert len(rows(ends(0, "predict model.dperm gap.csv --unseen raise").stdout)) == 2

@@ -3,6 +3,7 @@
 """The encoder follows from its declarations, treats each record by itself, and is silent about what it refuses."""
 
 import copy
+import dataclasses
 import json
 import math
 import pickle
@@ -13,6 +14,7 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -150,10 +152,10 @@ DECLARATIONS = [
 ]
 
 
-def outcome(encoder, table):
+def outcome(encoder, table, unseen="raise"):
     """The rows, or None if the table is refused."""
     try:
-        return encoder.transform(table).tolist()
+        return encoder.transform(table, unseen=unseen).tolist()
     except DataError:
         return None
 
@@ -374,3 +376,202 @@ print(sorted({name.partition(".")[0] for name in sys.modules} & {"pandas", "pola
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# Intervals, missing values, and values outside the declarations
+
+EXTENDED = {
+    "age": Numeric(0, 100, impute=100, bins=(18, 65.5), missing=True),
+    "rate": Numeric(-1, 1, bins=[0]),
+    "score": Numeric(0, 10, missing=True),
+    "gain": Numeric(0, 10, impute=10, missing=True),
+    "work": Categorical(["public", "private"], other=True, missing=True),
+    "any": Categorical([], other=True),
+}
+EXTENDED_NAMES = (
+    *("age", "age<18", "18<=age<65.5", "age>=65.5", "age=(missing)", "rate", "rate<0", "rate>=0"),
+    *("score", "score=(missing)", "gain", "gain=(missing)"),
+    *("work=public", "work=private", "work=(other)", "work=(missing)", "any=(other)"),
+)
+CELLS = [
+    *(math.nan, math.inf, -math.inf, -0.0, 5e-324, -5e-324, 1e308, 10**400, -(10**400), 2**70, None, pd.NA, pd.NaT),
+    *("text", "", "nan", "1", "public", True, 0, 1, 18, 65.5, 100, Decimal("0.1"), Fraction(1, 3), np.float32(0.1)),
+]
+
+
+def squared(row):
+    return sum(Fraction(entry) ** 2 for entry in row)
+
+
+def test_the_features_of_intervals_and_missing_values_made_by_hand():
+    encoder = PublicEncoder(EXTENDED)
+    assert encoder.feature_names == EXTENDED_NAMES
+    table = {
+        "age": [0, 18, None, 65.5],
+        "rate": [-1, 0, -0.0, -5e-324],
+        "score": [0, 10, None, 5],
+        "gain": [0, 10, None, 5],
+        "work": ["public", "abroad", None, "private"],
+        "any": ["a", "b", "c", "d"],
+    }
+    expected = [
+        [-1, 1, 0, 0, 0, -1, 1, 0, -1, 0, -1, 0, 1, 0, 0, 0, 1],
+        [-0.64, 0, 1, 0, 0, 0, 0, 1, 1, 0, 1, 0, 0, 0, 1, 0, 1],
+        [1, 0, 0, 0, 1, 0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 1, 1],
+        [0.31, 0, 0, 1, 0, -5e-324, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1],
+    ]
+    dense, sparse = encoder.transform(table), encoder.transform(table, sparse=True)
+    assert dense.tolist() == pytest.approx(np.array(expected))
+    assert sparse.toarray().tolist() == dense.tolist()
+    assert set(np.diff(sparse.indptr).tolist()) == {10}  # two entries for each of the four numeric columns
+    assert sparse.has_canonical_format
+
+
+def test_infinite_numbers_go_to_the_first_and_the_last_interval():
+    encoder = PublicEncoder({"x": Numeric(0, 1, bins=(-1e300, 1e300))})
+    found = encoder.transform({"x": [-math.inf, math.inf, -(10**400), 10**400, 0.5]})
+    assert found.tolist() == [[-1, 1, 0, 0], [1, 0, 0, 1], [-1, 1, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    ("columns", "attained"),
+    [
+        ({"x": Numeric(0, 1)}, 1),
+        ({"x": Numeric(0, 1, bins=(0.5,))}, 2),
+        ({"x": Numeric(0, 1, impute=1, bins=(0.5,))}, 2),
+        ({"x": Numeric(0, 1, missing=True)}, 1),
+        ({"x": Numeric(0, 1, impute=1, missing=True)}, 2),
+        ({"x": Numeric(0, 1, bins=(0.5,), missing=True)}, 2),
+        ({"x": Categorical(["a", 1], missing=True)}, 1),
+        ({"x": Categorical([], other=True)}, 1),
+        ({"x": Categorical(["a"], other=True, missing=True), "y": Numeric(0, 1, bins=(-3, 0, 7), missing=True)}, 3),
+        ({name: Numeric(0, 1, bins=(0.5,)) for name in "xyz"} | {"w": Categorical(["text"])}, 7),
+        (EXTENDED, 9),
+    ],
+    ids=range(11),
+)
+def test_rows_attain_the_norm_and_never_exceed_it(columns, attained, sparse):
+    """Two-sided, with every kind of cell in every column: a norm that forgets an indicator fails here."""
+    encoder = PublicEncoder(columns)
+    found = encoder.transform({name: CELLS for name in columns}, sparse=sparse, unseen="other")
+    if sparse:
+        assert len(set(np.diff(found.indptr).tolist())) == 1
+        found = found.toarray()
+    assert np.isfinite(found).all() and (np.abs(found) <= 1).all()
+    start, most = 0, 0
+    for name, column in columns.items():
+        width = len(column.features(name))
+        largest = max(squared(row) for row in found[:, start : start + width].tolist())
+        assert largest == column.squared_norm  # each column attains its part
+        start, most = start + width, most + largest
+    assert most == attained <= Fraction(encoder.norm) ** 2
+    assert Fraction(math.nextafter(encoder.norm, 0)) ** 2 < attained
+
+
+CUTS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=6, unique=True).map(sorted)
+
+
+@given(CUTS, st.sampled_from([None, 0, 2]), st.booleans(), st.lists(st.floats(), min_size=1, max_size=8))
+def test_any_cut_points_and_numbers_keep_the_norm_and_have_unique_names(cuts, impute, missing, values):
+    column = Numeric(-1, 2, impute, bins=cuts, missing=missing)
+    encoder = PublicEncoder({"x": column})
+    assert len(set(encoder.feature_names)) == len(encoder.feature_names)
+    assert PublicEncoder.from_json(encoder.to_json()) == encoder
+    dense, sparse = (encoder.transform({"x": values}, sparse=form, unseen="other") for form in (False, True))
+    assert sparse.toarray().tolist() == dense.tolist()
+    for value, row in zip(values, dense.tolist(), strict=True):
+        assert squared(row) <= column.squared_norm
+        if cuts and not math.isnan(value):
+            assert row[1:].index(1) == sum(cut <= value for cut in cuts)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        *(
+            Numeric(-1, 2, impute, bins=cuts, missing=gap)
+            for impute in (None, 1)
+            for cuts in ((), (0, 1))
+            for gap in (0, 1)
+        ),
+        *(Categorical(["a", 1], impute, other) for impute in (None, 1) for other in (False, True)),
+        Categorical(["a"], other=True, missing=True),
+        Categorical([], other=True, missing=True),
+    ],
+    ids=range(14),
+)
+@pytest.mark.parametrize("unseen", ["raise", "other"])
+def test_records_stay_independent_in_every_declaration(column, unseen):
+    encoder = PublicEncoder({"x": dataclasses.replace(column, missing=bool(column.missing))})
+    alone = [outcome(encoder, {"x": [cell]}, unseen) for cell in CELLS]
+    pairs = [(one, other) for one in range(len(CELLS)) for other in range(len(CELLS))]
+    for one, other in pairs:
+        together = outcome(encoder, {"x": [CELLS[one], CELLS[other]]}, unseen)
+        refused = alone[one] is None or alone[other] is None
+        assert together == (None if refused else [*alone[one], *alone[other]])
+    assert unseen == "raise" or None not in alone
+
+
+UNSEEN = {
+    "number without anything": (Numeric(0, 10), [None, "text", 10], [[0], [0], [1]]),
+    "number with impute": (Numeric(0, 10, 10), [None, "7", 0], [[1], [1], [-1]]),
+    "number with intervals": (Numeric(0, 10, bins=(5,)), [None, "text", 10], [[0, 0, 0], [0, 0, 0], [1, 0, 1]]),
+    "impute in intervals": (Numeric(0, 10, 0, bins=(5,)), [None, 10], [[-1, 1, 0], [1, 0, 1]]),
+    "missing number": (Numeric(0, 10, missing=True), [None, "text", 10], [[0, 1], [0, 1], [1, 0]]),
+    "category": (Categorical(["a", "b"]), ["a", "c", 1, None], [[1, 0], [0, 0], [0, 0], [0, 0]]),
+    "other": (Categorical(["a"], other=True), ["a", "c", 1, None], [[1, 0], [0, 1], [0, 1], [0, 0]]),
+    "impute": (Categorical(["a", "b"], "b"), ["a", "c", None], [[1, 0], [0, 0], [0, 1]]),
+    "missing": (Categorical([1], missing=True), [1, 2, "c", None], [[1, 0], [0, 0], [0, 0], [0, 1]]),
+}
+
+
+@pytest.mark.parametrize(("column", "values", "rows"), UNSEEN.values(), ids=UNSEEN)
+def test_unseen_values_have_entries_of_their_own(column, values, rows):
+    encoder = PublicEncoder({"x": column})
+    assert encoder.transform({"x": values}, unseen="other").tolist() == rows
+    with pytest.raises(ParameterError, match='unseen must be "raise" or "other", got None'):
+        encoder.transform({"x": values}, unseen=None)
+
+
+def test_an_empty_list_of_categories_takes_values_of_any_kind():
+    encoder = PublicEncoder({"x": Categorical((), other=True)})
+    assert encoder.transform({"x": ["a", 1, 2.5]}).tolist() == [[1], [1], [1]]
+
+
+WRONG_EXTENDED = {
+    r"columns\['x'\].bins must be a list or tuple of at most 10,000 numbers, got 10001 numbers": Numeric(
+        0, 1, bins=tuple(range(10_001))
+    ),
+    r"columns\['x'\].bins must be a list or tuple": Numeric(0, 1, bins=np.array([1.0])),
+    r"columns\['x'\].bins\[1\] must be a finite number": Numeric(0, 1, bins=(0, math.inf)),
+    r"columns\['x'\].bins\[0\] must be a finite number": Numeric(0, 1, bins=("0",)),
+    r"columns\['x'\].bins must increase": Numeric(0, 1, bins=(1, 1)),
+    r"columns\['x'\].bins must increase\.": Numeric(0, 1, bins=(-0.0, 0.0)),
+    r"columns\['x'\].missing must be True or False, got 1": Numeric(0, 1, missing=1),
+    r"columns\['x'\].missing must be True or False, got 'no'": Categorical(["a"], missing="no"),
+    r"columns\['x'\].impute must be left out": Categorical(["a"], "a", missing=True),
+    "two are named 'x=\\(missing\\)'": Categorical(["(missing)"], missing=True),
+}
+
+
+@pytest.mark.parametrize(("rule", "column"), WRONG_EXTENDED.items())
+def test_invalid_intervals_and_missing_values_are_named(rule, column):
+    with pytest.raises(ParameterError, match=rule):
+        PublicEncoder({"x": column})
+
+
+def test_new_fields_are_keyword_only_and_stored_only_if_they_are_used():
+    with pytest.raises(TypeError):
+        Numeric(0, 1, None, (0.5,))
+    with pytest.raises(TypeError):
+        Categorical(["a"], None, False, True)
+    encoder = PublicEncoder(EXTENDED)
+    text = encoder.to_json()
+    assert PublicEncoder.from_json(text) == encoder and PublicEncoder.from_json(text).to_json() == text
+    stored = {column["name"]: column for column in json.loads(text)["columns"]}
+    assert stored["age"]["bins"] == [18.0, 65.5] and stored["age"]["missing"] is True
+    assert "bins" not in stored["score"] and "missing" not in stored["rate"] and "missing" not in stored["any"]
+    assert repr(encoder.columns["rate"]) == "Numeric(low=-1.0, high=1.0, impute=None, bins=(0.0,))"
+    assert repr(Numeric(0, 1)) == "Numeric(low=0, high=1, impute=None)"
+    assert repr(Categorical(["a"])) == "Categorical(categories=['a'], impute=None, other=False)"

@@ -4,13 +4,14 @@
 
 import json
 import tomllib
+import unicodedata
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dperm.data import Categorical, Numeric
+from dperm.data import Categorical, Numeric, PublicEncoder
 from dperm.data.schema import Schema, TargetSchema
 from dperm.data.schema_draft import draft
 from dperm.errors import LeakError, ParameterError
@@ -122,6 +123,83 @@ def test_a_file_is_named_in_what_is_said_about_it(tmp_path):
         path.write_bytes(content)
         with pytest.raises(kind, match=r"s\.toml: "):
             Schema.load(Path(path))
+
+
+def test_intervals_and_missing_values_are_declared_in_toml():
+    schema = Schema.from_toml(
+        f"{AGE}bins = [18, 65.5]\nmissing = true\n[columns.w]\ncategories = []\nother = true\nmissing = true\n"
+    )
+    assert dict(schema.encoder.columns) == {
+        "age": Numeric(0.0, 100.0, bins=(18.0, 65.5), missing=True),
+        "w": Categorical((), other=True, missing=True),
+    }
+    assert Schema.from_json(schema.to_json()) == schema == Schema.from_toml(schema.to_toml())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"{AGE}bins = [2, 1]", r"columns\.age\.bins must increase"),
+        (f"{AGE}bins = 3", r"columns\.age\.bins must be a list"),
+        (f"{AGE}bins = [inf]", r"columns\.age\.bins\[0\]"),
+        (f"{AGE}missing = 1", r"columns\.age\.missing must be True or False"),
+        ("[columns.w]\ncategories = ['a']\nbins = [1]", "not both"),
+        ("[columns.w]\ncategories = ['a']\nimpute = 'a'\nmissing = true", r"columns\.w\.impute must be left out"),
+    ],
+)
+def test_invalid_intervals_and_missing_values_are_refused(text, words):
+    with pytest.raises(ParameterError, match=words):
+        Schema.from_toml(text)
+
+
+ODD_TEXT = st.one_of(
+    st.sampled_from(
+        ["", "a.b", 'quo"te', "back\\slash", "line\nend", "cr\r\n", "\x7f\x00", "ü€😀", "[target]", "# no"]
+    ),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=6),
+)
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+CUTS = st.lists(FINITE, max_size=4, unique=True).map(sorted)
+NUMBERS = st.builds(
+    lambda ends, cuts, gap: Numeric(*sorted(ends), impute=ends[0], bins=cuts, missing=gap),
+    st.sampled_from([(0, 1), (0.1, -1e100), (5e-300, 1e-7), (-0.0, 1e22)]),
+    CUTS,
+    st.booleans(),
+)
+LABELS = st.one_of(ODD_TEXT, st.integers(2, 2**53 - 1), st.booleans(), st.floats(0.01, 0.99))
+CATEGORIES = st.builds(
+    lambda given, gap: Categorical(given, other=True, missing=gap),
+    st.lists(LABELS, max_size=4, unique_by=lambda label: unicodedata.normalize("NFC", str(label))),
+    st.booleans(),
+)
+
+
+@given(st.dictionaries(ODD_TEXT, st.one_of(NUMBERS, CATEGORIES), min_size=1, max_size=3), st.booleans())
+def test_a_schema_comes_back_from_toml(columns, with_target):
+    target = TargetSchema("the target", ("nö", 'y"es')) if with_target else None
+    try:
+        schema = Schema(PublicEncoder(columns), target)
+    except ParameterError:
+        return  # two features of the same name
+    again = Schema.from_toml(schema.to_toml())
+    assert again == schema and again.to_json() == schema.to_json()
+    assert again.to_toml().encode().decode() == schema.to_toml()
+
+
+def test_the_toml_of_a_plain_schema_is_short():
+    schema = Schema.from_toml(
+        f"{AGE}impute = 40\n{WORK.replace('true, 2', '0.1, 2')}[target]\nname = 'y'\nrange = [0.1, 5]"
+    )
+    assert schema.to_toml() == (
+        "[columns.age]\nlow = 0.0\nhigh = 100.0\nimpute = 40.0\n\n"
+        '[columns.work]\ncategories = ["a", 1, 0.1, 2.5]\nimpute = "a"\nother = true\n\n'
+        '[target]\nname = "y"\nrange = [0.1, 5.0]\n'
+    )
+
+
+def test_text_that_no_file_can_hold_is_refused():
+    with pytest.raises(ParameterError, match="half of a surrogate pair"):
+        Schema(PublicEncoder({"w": Categorical(["\ud800"])})).to_toml()
 
 
 KINDS = st.sampled_from(["number", "truth", "text", "other", ""])

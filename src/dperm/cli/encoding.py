@@ -5,7 +5,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dperm.data.columns import MISSING_VALUE, UNDECLARED_CATEGORY
+from dperm.data.columns import MISSING_VALUE, UNDECLARED_CATEGORY, Unseen
 from dperm.errors import DataError
 
 if TYPE_CHECKING:
@@ -20,16 +20,27 @@ SCHEMA_FILE = {
 }
 """Remedies by error code where the schema is a file that the user can change."""
 STORED_SCHEMA = {
-    MISSING_VALUE: "Fill the gap in the file: the model was fitted without impute for this column.",
-    UNDECLARED_CATEGORY: "Correct it in the file: the model was fitted without other = true for this column.",
+    MISSING_VALUE: (
+        "Fill the gap in the file, or leave out --unseen raise: the model was fitted without impute for this column."
+    ),
+    UNDECLARED_CATEGORY: (
+        "Correct it in the file, or leave out --unseen raise: the model was fitted without other = true for this "
+        "column."
+    ),
 }
 """Remedies by error code where the schema is stored in a model and cannot be changed."""
 
 
 def features_of(
-    encoder: "PublicEncoder", table: "Mapping[str, Column]", remedies: Mapping[str, str] = SCHEMA_FILE
+    encoder: "PublicEncoder",
+    table: "Mapping[str, Column]",
+    remedies: Mapping[str, str] = SCHEMA_FILE,
+    *,
+    unseen: Unseen = "raise",
 ) -> Any:
     """Return a row of features for each record, encoded as in the pipeline of a stored model.
+
+    ``unseen`` is the argument of `PublicEncoder.transform`.
 
     Raises
     ------
@@ -39,7 +50,7 @@ def features_of(
     from dperm.sklearn.files import prefers_sparse
 
     try:
-        return encoder.transform(table, sparse=prefers_sparse(encoder))
+        return encoder.transform(table, sparse=prefers_sparse(encoder), unseen=unseen)
     except DataError as error:
         if error.code not in remedies:
             raise

@@ -62,10 +62,12 @@ Events:
   poisson(EVENT, rate)              without_replacement(EVENT, rate)
   perturbed_objective(noise_multiplier, curvature, monotone=true)
   perturbed_softmax(noise_multiplier, curvature, classes)
+  bounded_range(epsilon)            thresholded_values(standard_deviation, threshold, values)
+  parallel_parts(EVENT, EVENT, ...) for parts of the data chosen by independent coins
   EVENT * 1000 repeats              EVENT + EVENT composes; so does listing several EVENTs
   numbers may be fractions: rate=256/60000
 
 The noise multiplier is the standard deviation of the noise (laplace: its scale) divided by the sensitivity to one
-record added or removed. The guarantees in "pure" and "approximate" events hold under --adjacency, unless the event
-names another adjacency: pure(0.1, adjacency=add_remove).
+record added or removed. The guarantees in "pure", "approximate" and "bounded_range" events hold under --adjacency,
+unless the event names another adjacency: pure(0.1, adjacency=add_remove).
 """

@@ -15,6 +15,7 @@ from dperm.cli.running import progress_bar, reported_errors, spinner
 from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
+    from dperm.data.columns import Unseen
     from dperm.data.schema import Schema
 
 HELP = """Predict the target of each record in DATA with MODEL, in the order of the records.
@@ -23,6 +24,9 @@ Predictions are printed as CSV; -o writes them to a CSV, Parquet or Arrow file, 
 
 The schema stored in the model defines how the columns are read. Columns that are not in the schema are ignored, and the
 target column may be missing.
+
+An undeclared category has the feature of other, a missing value that of missing or impute; without these, the features
+of the column are 0. In CSV files, text in a numeric column counts as missing.
 
 \b
 Examples:
@@ -46,6 +50,15 @@ def predict(
         ),
     ] = None,
     probabilities: Annotated[bool, typer.Option("--probabilities", help="Add the probability of each class.")] = False,
+    unseen: Annotated[
+        str,
+        typer.Option(
+            "--unseen",
+            metavar="other|raise",
+            autocompletion=lambda: ["other", "raise"],
+            help="Values outside the schema: other encodes them, raise refuses the file.",
+        ),
+    ] = "other",
     force: Force = False,
     json: AsJson = False,
 ) -> None:
@@ -53,13 +66,15 @@ def predict(
     with reported_errors():
         from dperm.cli.output import print_json
         from dperm.cli.output_files import require_free
+        from dperm.data.encoder import checked_unseen
         from dperm.data.files import require_writable
 
+        treatment = checked_unseen(unseen)
         if output is not None:
             require_writable("-o", output)
             require_free("-o", output, force=force, inputs=(model, data))
         estimator, schema = _loaded(model, probabilities)
-        columns = _predicted(estimator, schema, data, probabilities)
+        columns = _predicted(estimator, schema, data, probabilities, treatment)
         if output is not None:
             _write(output, columns)
         if output is not None and json:
@@ -88,15 +103,17 @@ def _loaded(path: Path, probabilities: bool) -> "tuple[Any, Schema]":
     return stored.estimator, stored.schema
 
 
-def _predicted(estimator: Any, schema: "Schema", data: Path, probabilities: bool) -> dict[str, list[Any]]:
+def _predicted(
+    estimator: Any, schema: "Schema", data: Path, probabilities: bool, unseen: "Unseen"
+) -> dict[str, list[Any]]:
     """Read the data and return the columns of predictions by name."""
     from dperm.cli.encoding import STORED_SCHEMA, features_of
     from dperm.data.files import read_table
 
     with progress_bar(f"Reading {data.name}") as progress:
-        table = read_table(data, schema.encoder.columns, progress)
+        table = read_table(data, schema.encoder.columns, progress, unseen=unseen)
     with spinner("Predicting ..."):
-        features = features_of(schema.encoder, table, STORED_SCHEMA)
+        features = features_of(schema.encoder, table, STORED_SCHEMA, unseen=unseen)
         return _columns(estimator, schema, features, probabilities)
 
 

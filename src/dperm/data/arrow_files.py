@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from dperm.checks import shown
 from dperm.data.cells import as_classes, as_numbers
-from dperm.data.columns import Categorical, Numeric
+from dperm.data.columns import Categorical, Numeric, Unseen
 from dperm.data.files import Declared, Progress, Watch, require_columns
 from dperm.data.schema import TargetSchema
 from dperm.data.tables import Column, column
@@ -37,9 +37,12 @@ class ArrowFile:
         require_columns(self.path, list(schema.names), {})
         return {field.name: _kind(field.type) for field in schema}
 
-    def read(self, declared: Declared, progress: Progress, watch: Watch | None = None) -> dict[str, Column]:
+    def read(
+        self, declared: Declared, progress: Progress, watch: Watch | None = None, unseen: Unseen = "raise"
+    ) -> dict[str, Column]:
         """Return the declared columns, all from the same open file.
 
+        ``unseen`` changes nothing: a column of a type that does not fit its declaration is always refused.
         pyarrow reads from several places, so a file with ``watch`` is read twice. A change in between is refused.
         """
         require_pyarrow()

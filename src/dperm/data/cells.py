@@ -13,15 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dperm.checks import shown
-from dperm.data.columns import AnyColumn, Numeric
+from dperm.data.canonical import MISSING, UNDERSCORE
+from dperm.data.columns import AnyColumn, Numeric, Unseen
 from dperm.data.schema import TargetSchema
 from dperm.data.tables import Column
 from dperm.errors import DataError
 
-MISSING = frozenset(("", "na", "nan", "null"))
-"""Texts of missing values, in upper or lower case, unless declared as a category."""
-UNDERSCORE = "_"
-"""Character refused in numbers: Python reads 1_000 as a number, but in a table it is a name or an error."""
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -43,20 +40,32 @@ class NumberCells:
     """Reader of numbers in Python's notation, true and false as 1 and 0, and missing values as NaN."""
 
     rule: str = "as it is declared with low and high"
+    unseen: Unseen = "raise"
 
     def read(self, name: str, cells: Sequence[str]) -> Column:
-        """Return doubles, NaN for missing values."""
+        """Return doubles, NaN for missing values and, if ``unseen`` is "other", for text."""
         with suppress(ValueError):
             if UNDERSCORE not in "".join(cells):
                 return np.array(list(map(float, cells)))
         numbers = [_number(cell) for cell in cells]
-        if None in numbers:
+        if None in numbers and self.unseen == "raise":
             raise DataError(
                 f"column {shown(name)} must hold numbers, {self.rule}: 12, -0.5 or 1e3, without units or thousands "
                 "separators.",
                 remedy="Empty cells, NA, NaN and null are missing ones.",
             )
         return np.array(numbers, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class RawCells:
+    """Reader of cells as they are, for columns in canonical form."""
+
+    def read(self, name: str, cells: Sequence[str]) -> Column:
+        """Return an array of texts, one for each cell."""
+        found = np.empty(len(cells), dtype=object)
+        found[:] = list(cells)
+        return found
 
 
 @dataclass(frozen=True)
@@ -113,11 +122,13 @@ class RangeCells:
         return as_numbers(name, NumberCells("as the target has a range").read(name, cells))
 
 
-def cell_reader(declared: AnyColumn | TargetSchema) -> CellReader:
-    """Return the reader for a declared column or target."""
+def cell_reader(declared: AnyColumn | TargetSchema, unseen: Unseen = "raise") -> CellReader:
+    """Return the reader for a declared column or target; ``unseen`` is "other" if text in numbers is missing."""
     if isinstance(declared, TargetSchema):
         return RangeCells() if declared.classes is None else ClassCells(declared.classes)
-    return NumberCells() if isinstance(declared, Numeric) else CategoryCells(tuple(declared.categories))
+    if declared.canonical:
+        return RawCells()
+    return NumberCells(unseen=unseen) if isinstance(declared, Numeric) else CategoryCells(tuple(declared.categories))
 
 
 def as_classes(name: str, values: Column, classes: tuple[Any, ...]) -> NDArray[Any]:

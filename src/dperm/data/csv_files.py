@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 
 from dperm.data.cells import CellReader, cell_reader
+from dperm.data.columns import Unseen
 from dperm.data.files import Declared, Progress, Watch, require_columns
 from dperm.data.tables import Column
 from dperm.errors import DataError
@@ -81,17 +82,19 @@ class CsvFile:
         require_columns(self.path, names, {})
         return dict.fromkeys(names, "")
 
-    def read(self, declared: Declared, progress: Progress, watch: Watch | None = None) -> dict[str, Column]:
+    def read(
+        self, declared: Declared, progress: Progress, watch: Watch | None = None, unseen: Unseen = "raise"
+    ) -> dict[str, Column]:
         """Return the declared columns, read some records at a time."""
         with self._opened(watch) as (source, text):
-            return self._understood(lambda: self._read(source, text, declared, progress))
+            return self._understood(lambda: self._read(source, text, declared, progress, unseen))
 
     def _read(
-        self, source: WatchedBytes, text: io.TextIOWrapper, declared: Declared, progress: Progress
+        self, source: WatchedBytes, text: io.TextIOWrapper, declared: Declared, progress: Progress, unseen: Unseen
     ) -> dict[str, Column]:
         names = self._names(_first_text(text))
         require_columns(self.path, names, declared)
-        wanted = {name: (names.index(name), cell_reader(column)) for name, column in declared.items()}
+        wanted = {name: (names.index(name), cell_reader(column, unseen)) for name, column in declared.items()}
         pieces: dict[str, list[Column]] = {name: [] for name in declared}
         for rows in self._pieces(csv.reader(text, strict=True), len(names)):
             _read_piece(rows, wanted, pieces)

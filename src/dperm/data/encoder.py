@@ -9,16 +9,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Union, get_args
 
 import numpy as np
 
 from dperm.checks import shortened, shown
 from dperm.data.arrays import Floats
-from dperm.data.columns import AnyColumn, Categorical, Numeric, Places
+from dperm.data.canonical import canonical_columns
+from dperm.data.columns import AnyColumn, Categorical, Numeric, Part, Unseen, declared_fields, optional_fields
 from dperm.data.identity import same_text
 from dperm.data.tables import columns
-from dperm.errors import ParameterError
+from dperm.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -34,9 +35,10 @@ _TEXT = "text must be JSON written by PublicEncoder.to_json"
 class PublicEncoder:
     """Encoder of declared columns as features in [-1, 1]. It learns nothing from the data.
 
-    A `Numeric` column becomes one feature, clipped to its bounds and mapped to [-1, 1]. A `Categorical` column becomes
-    indicators with a single 1. Pass ``norm`` to an estimator as ``feature_norm``, or pass ``bounds``. Both leave the
-    features unchanged, and keep sparse features sparse.
+    A `Numeric` column becomes one feature, clipped to its bounds and mapped to [-1, 1]. With ``bins`` or ``missing``,
+    indicators with at most a single 1 follow it. A `Categorical` column becomes indicators with a single 1. Pass
+    ``norm`` to an estimator as ``feature_norm``, or pass ``bounds``. Both leave the features unchanged, and keep sparse
+    features sparse.
 
     Attributes
     ----------
@@ -50,8 +52,9 @@ class PublicEncoder:
 
     Notes
     -----
-    *Guarantees.* Each declared column adds at most 1 to the squared norm of a row, so ``norm`` bounds every row,
-    whatever the data are. Each record is encoded separately, so neighbouring tables have neighbouring feature matrices.
+    *Guarantees.* Each declared column adds at most its ``squared_norm``, 1 or 2, to the squared norm of a row. So
+    ``norm`` bounds every row, whatever the data are. Each record is encoded separately, so neighbouring tables have
+    neighbouring feature matrices.
 
     Examples
     --------
@@ -89,7 +92,11 @@ class PublicEncoder:
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        """Feature names: the column name, ``column=category``, or ``column=(other)`` for undeclared values."""
+        """Feature names: the column name, and names of indicators.
+
+        Indicators are named ``column=category``, ``column=(other)``, ``column=(missing)``, ``column<cut``,
+        ``cut<=column<cut`` and ``column>=cut``.
+        """
         return tuple(feature for name, column in self.columns.items() for feature in column.features(name))
 
     @property
@@ -99,12 +106,12 @@ class PublicEncoder:
 
     @property
     def norm(self) -> float:
-        """Public bound on the L2 norm of a row: the square root of the number of columns, rounded up."""
-        squared = len(self.columns)
+        """Public bound on the L2 norm of a row: the root of the sum of the columns' squared norms, rounded up."""
+        squared = sum(column.squared_norm for column in self.columns.values())
         root = math.sqrt(squared)
         return root if Fraction(root) ** 2 >= squared else math.nextafter(root, math.inf)
 
-    def transform(self, table: object, *, sparse: bool = False) -> Union[Floats, "csr_array"]:
+    def transform(self, table: object, *, sparse: bool = False, unseen: Unseen = "raise") -> Union[Floats, "csr_array"]:
         """Return one row of features for each record.
 
         Parameters
@@ -112,8 +119,13 @@ class PublicEncoder:
         table
             Data frame of pandas or polars, Arrow table, or mapping of names to one-dimensional arrays.
         sparse
-            Whether to return a compressed sparse row matrix. Each row stores one entry for each declared column, even
-            if it is zero, so the number of stored entries reveals nothing.
+            Whether to return a compressed sparse row matrix. Each row stores the same number of entries, even if they
+            are zero, so the number of stored entries reveals nothing: one entry for each declared column, and two for
+            a `Numeric` column with ``bins`` or ``missing``.
+        unseen
+            Treatment of values outside the declarations. "raise" raises DataError. "other" encodes them within
+            ``norm``: an undeclared category as ``other``, a missing value as ``missing`` or ``impute``, and both as
+            zeros where the column does not declare these. Text in a `Numeric` column counts as missing.
 
         Returns
         -------
@@ -123,10 +135,12 @@ class PublicEncoder:
         Raises
         ------
         DataError
-            If a declared column is missing, or holds a value outside its declaration. The message names the column
-            and the rule, but not the value.
+            If a declared column is missing or holds dates or other objects, or if ``unseen`` is "raise" and a value is
+            outside its declaration. The message names the column and the rule, but not the value.
+        ParameterError
+            If ``unseen`` is neither "raise" nor "other".
         """
-        encoded = self._encoded(table)
+        encoded = self._encoded(table, checked_unseen(unseen))
         return self._sparse(encoded) if sparse else self._dense(encoded)
 
     def to_json(self) -> str:
@@ -154,15 +168,18 @@ class PublicEncoder:
         """
         return cls(_columns_from_json(text))
 
-    def _encoded(self, table: object) -> Iterator[tuple[Places, Floats]]:
-        """Yield for each declared column the place of the nonzero feature of each record, and its entry."""
-        start = 0
-        for (name, column), values in zip(self._declared, columns(table, self.columns), strict=True):
-            places, entries = column.entries(name, values)
-            yield start + places, entries
+    def _encoded(self, table: object, unseen: Unseen) -> Iterator[Part]:
+        """Yield places of features with their entries for each record: one or two pairs for each declared column."""
+        start, length = 0, None
+        for name, column in self._declared:
+            for places, entries in _parts(name, column, table, unseen):
+                if length is not None and len(entries) != length:
+                    raise DataError("all columns of the table must have the same length.")
+                length = len(entries)
+                yield start + places, entries
             start += len(column.features(name))
 
-    def _dense(self, encoded: Iterator[tuple[Places, Floats]]) -> Floats:
+    def _dense(self, encoded: Iterator[Part]) -> Floats:
         matrix = np.empty((0, 0))
         for place, (places, entries) in enumerate(encoded):
             if place == 0:
@@ -170,14 +187,30 @@ class PublicEncoder:
             matrix[np.arange(len(entries)), places] = entries
         return matrix
 
-    def _sparse(self, encoded: Iterator[tuple[Places, Floats]]) -> "csr_array":
+    def _sparse(self, encoded: Iterator[Part]) -> "csr_array":
         from scipy.sparse import csr_array
 
         places, entries = (np.stack(found, axis=1) for found in zip(*encoded, strict=True))
         index = np.int32 if entries.size < 2**31 else np.int64  # not every solver accepts 64-bit indices
-        starts = np.arange(0, entries.size + 1, len(self.columns), dtype=index)
+        starts = np.arange(0, entries.size + 1, entries.shape[1], dtype=index)
         shape = (len(entries), len(self.feature_names))
         return csr_array((entries.ravel(), places.ravel().astype(index), starts), shape=shape)
+
+
+def _parts(name: str, column: AnyColumn, table: object, unseen: Unseen) -> tuple[Part, ...]:
+    """Return the places and entries of one column of a table."""
+    if column.canonical:
+        (cells,) = canonical_columns(table, [name])
+        return column.canonical_entries(name, cells)
+    (values,) = columns(table, [name])
+    return column.entries(name, values, unseen)
+
+
+def checked_unseen(unseen: object) -> Unseen:
+    """Return ``unseen``; raise ParameterError unless it is "raise" or "other"."""
+    if isinstance(unseen, str) and unseen in get_args(Unseen):
+        return unseen  # type: ignore[return-value]  # one of its values
+    raise ParameterError(argument="unseen", rule='must be "raise" or "other"', got=shown(unseen))
 
 
 def _checked(given: object) -> dict[str, AnyColumn]:
@@ -227,7 +260,7 @@ def _columns_from_json(text: str) -> dict[str, AnyColumn]:
 
 def _encoded(name: str, column: AnyColumn) -> dict[str, object]:
     kind = next(kind for kind, known in _KINDS.items() if isinstance(column, known))
-    return {"name": name, "type": kind} | {item.name: getattr(column, item.name) for item in fields(column)}
+    return {"name": name, "type": kind} | declared_fields(column)
 
 
 def _decoded(data: object) -> tuple[str, AnyColumn]:
@@ -235,9 +268,11 @@ def _decoded(data: object) -> tuple[str, AnyColumn]:
     name, kind = given.pop("name", None), given.pop("type", None)
     if not isinstance(name, str) or not isinstance(kind, str) or kind not in _KINDS:
         raise ParameterError(f'{_TEXT}: each column has a "name", and a "type" that is one of {", ".join(_KINDS)}.')
-    expected = {item.name for item in fields(_KINDS[kind])}
-    if set(given) != expected:
-        raise ParameterError(f"{_TEXT}: the {kind} column {shown(name)} has the fields {', '.join(sorted(expected))}.")
+    optional = set(optional_fields(_KINDS[kind]))
+    expected = {item.name for item in fields(_KINDS[kind])} - optional
+    if set(given) - optional != expected:
+        listed = f"{', '.join(sorted(expected))}, and optionally {', '.join(sorted(optional))}"
+        raise ParameterError(f"{_TEXT}: the {kind} column {shown(name)} has the fields {listed}.")
     return name, _KINDS[kind](**given)
 
 

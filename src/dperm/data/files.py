@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dperm.checks import shown
-from dperm.data.columns import AnyColumn
+from dperm.data.columns import AnyColumn, Unseen
 from dperm.data.schema import TargetSchema
 from dperm.data.tables import Column
 from dperm.errors import DataError, ParameterError
@@ -40,12 +40,19 @@ class TableFile(Protocol):
         No value is read.
         """
 
-    def read(self, declared: Declared, progress: Progress, watch: Watch | None = None) -> dict[str, Column]:
+    def read(
+        self, declared: Declared, progress: Progress, watch: Watch | None = None, unseen: Unseen = "raise"
+    ) -> dict[str, Column]:
         """Return the declared columns, and pass the content that they are read from to ``watch``."""
 
 
 def read_table(
-    path: Path, declared: Declared, progress: Progress = lambda share: None, watch: Watch | None = None
+    path: Path,
+    declared: Declared,
+    progress: Progress = lambda share: None,
+    watch: Watch | None = None,
+    *,
+    unseen: Unseen = "raise",
 ) -> dict[str, Column]:
     """Return the declared columns of a file, all of the same length, with a checked target.
 
@@ -61,6 +68,8 @@ def read_table(
         Function that receives the share of the file read so far.
     watch
         Function that receives the bytes read, for example to compute a digest of exactly this content.
+    unseen
+        "raise", or "other": in the numeric columns of a CSV file, cells that are not numbers are missing values.
 
     Raises
     ------
@@ -70,7 +79,7 @@ def read_table(
     ParameterError
         If the suffix is unknown, or pyarrow is needed and not installed.
     """
-    columns = table_file(path).read(declared, progress, watch)
+    columns = table_file(path).read(declared, progress, watch, unseen)
     if not all(map(len, columns.values())):
         raise DataError(f"{path} must hold at least one record: it has a header and no record.")
     return columns

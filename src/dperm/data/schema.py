@@ -8,6 +8,8 @@
     low = 17
     high = 90
     impute = 40                            # used for missing ages; without it they are refused
+    bins = [18, 65]                        # also one feature for each interval between these numbers
+    missing = true                         # missing ages have a feature of their own
 
     [columns.work]
     categories = ["private", "public"]
@@ -30,15 +32,18 @@ from pathlib import Path
 from typing import Any
 
 from dperm.checks import shown
-from dperm.data.columns import AnyColumn, Categorical, Numeric
+from dperm.data.columns import AnyColumn, Categorical, Numeric, declared_fields
 from dperm.data.encoder import PublicEncoder
 from dperm.data.space import checked_pair
+from dperm.data.toml_text import toml_key, toml_value
 from dperm.errors import LeakError, ParameterError
 
 VERSION = 1
 PLACEHOLDER = "FILL IN"
 """Text of a draft to be replaced by the user. A schema that still contains it is refused."""
-KEYS = {"low": Numeric, "high": Numeric, "categories": Categorical, "other": Categorical}
+KEYS = {"low": Numeric, "high": Numeric, "bins": Numeric, "categories": Categorical, "other": Categorical}
+"""Keys that tell the kind of a column."""
+SHARED_KEYS = ("impute", "missing", "canonical")
 FROM_DATA = (
     "Without it, bounds would have to be taken from the data, and would show something about them before any noise is "
     "drawn. Declare values known without the data"
@@ -183,6 +188,21 @@ class Schema:
         data = {"dperm_schema": VERSION, "encoder": json.loads(self.encoder.to_json()), "target": target}
         return json.dumps(data, allow_nan=False)
 
+    def to_toml(self) -> str:
+        """Return the schema as the text of a TOML file, which `from_toml` reads back as an equal schema.
+
+        Defaults are left out, and floats are exact. `from_toml` refuses a category that is the placeholder of drafts.
+
+        Raises
+        ------
+        ParameterError
+            If a name or a category cannot be encoded as UTF-8.
+        """
+        tables = {f"columns.{toml_key(name)}": _toml_fields(column) for name, column in self.encoder.columns.items()}
+        if self.target is not None:
+            tables["target"] = self.target.to_data()
+        return "\n".join(_toml_table(head, given) for head, given in tables.items())
+
     @property
     def digest(self) -> str:
         """SHA-256 digest of the JSON, by which a model refers to its schema."""
@@ -206,6 +226,15 @@ def text_digest(text: str) -> str:
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
+def _toml_fields(column: AnyColumn) -> dict[str, object]:
+    """Return the fields of a declaration that a schema file has: TOML has no null, and false is the default."""
+    return {name: value for name, value in declared_fields(column).items() if value is not None and value is not False}
+
+
+def _toml_table(head: str, given: Mapping[str, object]) -> str:
+    return "".join([f"[{head}]\n", *(f"{name} = {toml_value(value)}\n" for name, value in given.items())])
+
+
 def _columns(given: object) -> dict[str, AnyColumn]:
     tables = _table("columns", given)
     if not tables:
@@ -217,14 +246,16 @@ def _columns(given: object) -> dict[str, AnyColumn]:
 def _column(where: str, given: object) -> AnyColumn:
     """Return the declaration of a column, whose keys tell its kind: bounds, or categories."""
     table = _table(where, given)
-    _known(where, table, (*KEYS, "impute"))
+    _known(where, table, (*KEYS, *SHARED_KEYS))
     _require_filled(where, table)
     kinds = {KEYS[name] for name in table if name in KEYS}
     if not kinds:
         problem = f"{where} declares neither low and high nor categories."
         raise LeakError(problem, remedy=f"{FROM_DATA}, or delete {where}.")
     if len(kinds) > 1:
-        raise ParameterError(argument=where, rule="must have low and high, or categories (and other), not both")
+        raise ParameterError(
+            argument=where, rule="must have low and high (and bins), or categories (and other), not both"
+        )
     kind = kinds.pop()
     needed = [name for name in ("low", "high", "categories") if KEYS[name] is kind and name not in table]
     if needed:

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draft of a schema from column names and types, with placeholders for the user's declarations."""
 
-import json
-import re
 from collections.abc import Mapping
 
 from dperm.checks import shown
 from dperm.data.schema import PLACEHOLDER
+from dperm.data.toml_text import toml_key, toml_string
 from dperm.errors import ParameterError
 from dperm.presentation.spelling import arg
 
@@ -62,7 +61,7 @@ def _column(name: str, kind: str) -> str:
         "text": CATEGORY,
         "other": (f"low = {FILL}  # convert dates and similar values to numbers first, or delete this column",),
     }.get(kind, (OPEN, *map(_commented, NUMBER), OPEN_OTHER, *map(_commented, CATEGORY)))
-    return "\n".join([f"[columns.{_key(name)}]", *lines, ""])
+    return "\n".join([f"[columns.{toml_key(name)}]", *lines, ""])
 
 
 def _target(name: str | None, kind: str) -> str:
@@ -70,7 +69,7 @@ def _target(name: str | None, kind: str) -> str:
     if name is None:
         given = ["[target]", f"name = {FILL}  # the column to predict; it must not have a table above"]
     else:
-        given = ["[target]", f"name = {_text(name)}"]
+        given = ["[target]", f"name = {toml_string(name)}"]
     ways = {"text": (CLASSES,), "truth": ("classes = [false, true]",)}
     both = ("# a class:", _commented(CLASSES), "# or a number:", _commented(RANGE))
     return "\n".join([*given, *ways.get(kind, both), ""])
@@ -78,12 +77,3 @@ def _target(name: str | None, kind: str) -> str:
 
 def _commented(line: str) -> str:
     return f"# {line.removeprefix('# ')}"
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
-
-
-def _text(text: str) -> str:
-    """Return a TOML string, which is a JSON string but for one character."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

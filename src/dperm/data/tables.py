@@ -96,11 +96,23 @@ def column(table: object, name: str) -> Column:
 
 def columns(table: object, names: Iterable[str]) -> Iterator[Column]:
     """Yield the columns of these names, all of the same length, with the errors of `column`."""
+    wanted = list(names)
+    return _all_read(zip(wanted, raw_columns(table, wanted), strict=True))
+
+
+def raw_columns(table: object, names: Iterable[str]) -> Iterator[object]:
+    """Yield the columns of these names as the table holds them.
+
+    Raises
+    ------
+    DataError
+        If there is no such column, or more than one.
+    """
     labels, fetch = _parts(table)
     places: dict[object, list[int]] = {}
     for place, label in enumerate(labels):
         places.setdefault(label, []).append(place)
-    return _all_read((name, fetch(_only_place(name, places.get(name, [])))) for name in names)
+    return (fetch(_only_place(name, places.get(name, []))) for name in names)
 
 
 def numeric_matrix(table: object) -> tuple[Floats, tuple[str, ...]]:
@@ -141,7 +153,7 @@ def read_column(values: object) -> Column | None:
         on the way are dropped, since they might show a value.
     """
     try:
-        return _column(_array(values))
+        return _column(as_array(values))
     except MemoryError:
         raise
     except Exception:
@@ -198,7 +210,8 @@ def _require_numbers(name: str, values: Column) -> Floats:
     return np.asarray(values, dtype=np.float64)
 
 
-def _array(values: object) -> NDArray[Any]:
+def as_array(values: object) -> NDArray[Any]:
+    """Return one column as a numpy array, with missing entries of masked and Arrow arrays kept."""
     if isinstance(values, _Chunked):
         # Chunk by chunk: as a whole, pyarrow fills the gaps of a dictionary with its last entry.
         return np.concatenate([np.empty(0, dtype=bool), *(np.asarray(chunk) for chunk in values.iterchunks())])

@@ -1,0 +1,257 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Canonical form of single cells: a number, a text, or missing (T72).
+
+The type of a whole column depends on all its records: one text cell turns a pandas column into objects, and one missing
+cell turns integers into doubles. A private preparation must not depend on that. Here each cell is read on its own, so
+a record changes only its own cell.
+
+===========================================  ==========================================================
+cell                                         canonical form
+===========================================  ==========================================================
+None, NaN, NA, NaT, "", "na", "nan", "null"  missing (text in any case, with surrounding spaces)
+finite number, True and False as 1 and 0     number, as a double
+text that Python reads as a finite number    the same number; underscores are not accepted
+complex number without an imaginary part     its real part
+infinity                                     text, "inf" or "-inf"
+date or time                                 text in ISO 8601 format; midnight is left out
+other text                                   text without surrounding spaces, in Unicode normal form C
+anything else                                missing
+===========================================  ==========================================================
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dperm.data.arrays import Floats, Mask
+from dperm.data.identity import same_text
+from dperm.data.tables import GAPS, as_array, raw_columns
+from dperm.errors import DataError
+
+MISSING = frozenset(("", "na", "nan", "null"))
+"""Texts of missing values, in upper or lower case, unless declared as a category."""
+UNDERSCORE = "_"
+"""Character refused in numbers: Python reads 1_000 as a number, but in a table it is a name or an error."""
+NO_TEXT = -1
+"""Code of cells that are not text."""
+_MIDNIGHT = "T" + "00:00:00"
+_MICROSECONDS = 26
+"""Length of an ISO 8601 time with microseconds; smaller units are cut."""
+_EXACT = 2.0**53
+
+
+@dataclass(frozen=True)
+class CanonicalColumn:
+    """Cells of one column in canonical form.
+
+    Attributes
+    ----------
+    numbers
+        The number in each cell; NaN for text and missing cells.
+    codes
+        Place of each cell's text in ``texts``; `NO_TEXT` for numbers and missing cells.
+    texts
+        Distinct texts, in an order that depends on the data: never release it.
+    """
+
+    numbers: Floats
+    codes: NDArray[np.int32]
+    texts: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @cached_property
+    def is_text(self) -> Mask:
+        """Whether each cell is text."""
+        return np.asarray(self.codes != NO_TEXT)
+
+    @cached_property
+    def is_missing(self) -> Mask:
+        """Whether each cell is missing."""
+        return np.isnan(self.numbers) & ~self.is_text
+
+    def values(self) -> tuple[NDArray[np.int64], list[str]]:
+        """Return the code of each cell's value, -1 for missing, and the canonical texts of all values, numbers too.
+
+        Used for labels, where ``1``, ``1.0`` and ``"1"`` are one class.
+        """
+        places = {text: place for place, text in enumerate(self.texts)}
+        codes = self.codes.astype(np.int64)
+        held = ~np.isnan(self.numbers)
+        distinct, where = np.unique(self.numbers[held] + 0.0, return_inverse=True)  # -0.0 is 0.0
+        named = [places.setdefault(number_text(value), len(places)) for value in distinct.tolist()]
+        codes[held] = np.array(named, dtype=np.int64)[where]
+        return codes, list(places)
+
+
+def canonical_column(values: object) -> CanonicalColumn:
+    """Return a column in canonical form, each cell read on its own. No cell raises an error.
+
+    Parameters
+    ----------
+    values
+        One-dimensional list, array, series or Arrow column.
+
+    Raises
+    ------
+    DataError
+        If ``values`` is not one-dimensional.
+    """
+    if isinstance(values, CanonicalColumn):
+        return values
+    array = _as_array(values)
+    if array.ndim != 1:
+        raise DataError("every column of the table must be one-dimensional, with one cell for each record.")
+    if array.dtype.kind in "biuf":
+        return _of_numbers(array)
+    if array.dtype.kind == "M":
+        array = array.astype("datetime64[us]").astype(object)
+    return _of_cells(array.tolist())
+
+
+def canonical_columns(table: object, names: Iterable[str]) -> Iterator[CanonicalColumn]:
+    """Yield the columns of these names in canonical form, all of the same length.
+
+    Raises
+    ------
+    DataError
+        If a column is missing or occurs twice, or the lengths differ.
+    """
+    length: int | None = None
+    for values in raw_columns(table, names):
+        column = canonical_column(values)
+        if length is not None and len(column) != length:
+            raise DataError("all columns of the table must have the same length.")
+        length = len(column)
+        yield column
+
+
+def canonical_cell(cell: object) -> float | str | None:
+    """Return one cell in canonical form: a finite number, a text, or None if it is missing."""
+    reader = _reader(type(cell))
+    return None if reader is None else reader(cell)
+
+
+def number_text(number: float) -> str:
+    """Return the canonical text of a number: the shortest decimal, without ".0" for whole numbers."""
+    if number == 0:
+        return "0"
+    return str(int(number)) if number.is_integer() and abs(number) <= _EXACT else repr(number)
+
+
+def _as_array(values: Any) -> NDArray[Any]:
+    try:
+        return as_array(values)
+    except MemoryError:
+        raise
+    except Exception:  # the message might repeat a cell
+        pass
+    raise DataError("a column of the table cannot be read as one cell for each record.")
+
+
+def _of_numbers(array: NDArray[Any]) -> CanonicalColumn:
+    with np.errstate(over="ignore"):
+        numbers = array.astype(np.float64, copy=False)
+    if not np.isinf(numbers).any():
+        return CanonicalColumn(numbers, np.broadcast_to(np.int32(NO_TEXT), len(numbers)), ())
+    numbers = numbers.copy()
+    codes = np.full(len(numbers), NO_TEXT, dtype=np.int32)
+    texts: list[str] = []
+    for sign in (math.inf, -math.inf):
+        where = numbers == sign
+        if where.any():
+            codes[where] = len(texts)
+            texts.append(str(sign))
+    numbers[~np.isfinite(numbers)] = math.nan
+    return CanonicalColumn(numbers, codes, tuple(texts))
+
+
+def _of_cells(cells: list[Any]) -> CanonicalColumn:
+    """Return the canonical column of Python objects; equal objects of one type are read once."""
+    readers: dict[type, Callable[[Any], float | str | None] | None] = {}
+    known: dict[Any, tuple[float, int]] = {}
+    texts: dict[str, int] = {}
+    numbers = np.full(len(cells), math.nan)
+    codes = np.full(len(cells), NO_TEXT, dtype=np.int32)
+    for place, cell in enumerate(cells):
+        kind = type(cell)
+        if kind is str and cell in known:
+            numbers[place], codes[place] = known[cell]
+            continue
+        if kind not in readers:
+            readers[kind] = _reader(kind)
+        reader = readers[kind]
+        found = None if reader is None else reader(cell)
+        if isinstance(found, str):
+            codes[place] = texts.setdefault(found, len(texts))
+        elif found is not None:
+            numbers[place] = found
+        if kind is str:
+            known[cell] = (float(numbers[place]), int(codes[place]))
+    return CanonicalColumn(numbers, codes, tuple(texts))
+
+
+def _reader(kind: type) -> Callable[[Any], float | str | None] | None:
+    """Return the reader for cells of a type; None where such cells count as missing."""
+    if kind.__name__ in GAPS:
+        return None
+    if issubclass(kind, str):
+        return _text
+    if issubclass(kind, Real | Decimal | np.bool_):
+        return _number
+    if issubclass(kind, complex | np.complexfloating):
+        return lambda cell: None if cell.imag != 0 else _number(cell.real)
+    if issubclass(kind, date | time | datetime):
+        return _time
+    if issubclass(kind, timedelta | np.timedelta64):
+        return str
+    if issubclass(kind, np.datetime64):
+        return lambda cell: canonical_cell(cell.astype("datetime64[us]").item())
+    return None
+
+
+def _text(cell: str) -> float | str | None:
+    stripped = str.__str__(cell).strip()
+    if stripped.casefold() in MISSING:
+        return None
+    if UNDERSCORE not in stripped:
+        with suppress(ValueError):
+            number = float(stripped)
+            return number if math.isfinite(number) else str(number)
+    return _storable(stripped)
+
+
+def _storable(text: str) -> str | None:
+    """Return text in normal form C, without NUL characters and lone surrogates, which files and arrays cannot hold."""
+    plain = text.replace("\0", "").encode("utf-8", "replace").decode()
+    return same_text(plain).strip() or None
+
+
+def _number(cell: Any) -> float | str | None:
+    try:
+        number = float(cell)
+    except OverflowError:
+        number = math.inf if cell > 0 else -math.inf
+    except Exception:
+        return None
+    if math.isnan(number):
+        return None
+    return number if math.isfinite(number) else str(number)
+
+
+def _time(cell: Any) -> str | None:
+    try:
+        return str(cell.isoformat())[:_MICROSECONDS].removesuffix(_MIDNIGHT)
+    except Exception:
+        return None
