@@ -27,6 +27,7 @@ from dperm.methods import ObjectivePerturbation
 from dperm.methods import gradient as gradient_module
 from dperm.methods import objective as objective_module
 from dperm.methods import output as output_module
+from dperm.methods import plan as plan_module
 from dperm.noise import NotPrivateBits
 from dperm.privacy import Adjacency
 from dperm.sensitivity import objective as objective_sensitivity
@@ -36,9 +37,9 @@ LINE = FeatureSpace(1, norm=1.0, intercept=False)
 Check = Callable[[ModuleType], None]
 
 
-def attack(name: str) -> ModuleType:
-    """The file of this name in tests/attacks, for its assertions."""
-    path = Path(__file__).parents[1] / "attacks" / f"{name}.py"
+def attack(name: str, folder: str = "attacks") -> ModuleType:
+    """The file of this name in tests/attacks or another folder, for its assertions."""
+    path = Path(__file__).parents[1] / folder / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -50,6 +51,7 @@ objective = attack("test_objective_privacy")
 gradient = attack("test_gradient_privacy")
 regression = attack("test_regression_privacy")
 softmax = attack("test_softmax_privacy")
+fixed_event = attack("test_plan_from_event", "methods")
 
 
 # What must hold, of a module in the place of the real one.
@@ -321,6 +323,46 @@ def softmax_gradients_are_weighted(erm_objective: ModuleType) -> None:
         assert np.linalg.norm(pull) <= share * np.hypot(1.0, 0.25) * np.sqrt(2 / 3) * (1 + 1e-12)
 
 
+# Plans from an event, without the check of dominance in `Plan.stated_event`, which would stop most of them.
+
+
+def unchecked_plans() -> Any:
+    return instead(plan_module, dominates=lambda declared, actual: True)
+
+
+def the_problem_does_not_choose_the_event(methods_objective: ModuleType) -> None:
+    with unchecked_plans():
+        for adjacency in (ADD_REMOVE, REPLACE_ONE):
+            goal = ApproxDP(1.0, 1e-5, adjacency)
+            method = methods_objective.ObjectivePerturbation()
+            fixed_event.assert_the_event_is_the_declared_one(HuberHinge(0.5), goal, method)
+            fixed_event.assert_classes_do_not_choose_the_event(goal, method)
+
+
+def lambda_covers_the_event_s_curvature(methods_objective: ModuleType) -> None:
+    with unchecked_plans():
+        fixed_event.assert_lambda_is_rounded_up(methods_objective.ObjectivePerturbation())
+
+
+def the_exact_loss_is_below_the_event(methods_objective: ModuleType) -> None:
+    with unchecked_plans():
+        fixed_event.assert_the_exact_loss_is_near_the_event(methods_objective.ObjectivePerturbation())
+
+
+def coefficients_have_the_noise_of_the_event(declared_event: ModuleType) -> None:
+    with unchecked_plans(), instead(objective_module, noise_share=declared_event.noise_share):
+        the_problem_does_not_choose_the_event(objective_module)
+
+
+def fewer_classes_keep_lambda(dominance: ModuleType) -> None:
+    with instead(objective_module, largest_curvature=dominance.largest_curvature):
+        the_problem_does_not_choose_the_event(objective_module)
+
+
+def dominance_needs_every_part(dominance: ModuleType) -> None:
+    fixed_event.assert_dominance_needs_every_part(dominance.dominates)
+
+
 # The mutants.
 
 
@@ -493,8 +535,8 @@ MUTANTS = [
     Mutant(
         "one step is not charged (E28)",
         "dperm.methods.gradient",
-        "return self.mechanism.event * self.descent.steps",
-        "return self.mechanism.event * (self.descent.steps - 1)",
+        "self.mechanism.event * self.descent.steps)",
+        "self.mechanism.event * (self.descent.steps - 1))",
         every_noisy_step_is_charged,
     ),
     Mutant(
@@ -626,6 +668,80 @@ MUTANTS += [
         "self._add_rows(gradient, block, _times(block.weights, slopes))",
         "self._add_rows(gradient, block, slopes)",
         softmax_gradients_are_weighted,
+    ),
+]
+
+
+MUTANTS += [
+    Mutant(
+        "the event is chosen by the problem that was discovered (T70)",
+        "dperm.methods.objective",
+        "perturbation=found, declared=event",
+        "perturbation=found",
+        the_problem_does_not_choose_the_event,
+    ),
+    Mutant(
+        "Lambda is rounded down, so the curvature is above the event's (T70)",
+        "dperm.methods.objective",
+        "quotient_up(spec.bend, round_down(",
+        "quotient_down(spec.bend, round_down(",
+        lambda_covers_the_event_s_curvature,
+    ),
+    Mutant(
+        "the noise multiplier is relative to an L without the weight (T70)",
+        "dperm.methods.objective",
+        "        term = GaussianTerm(gaussian_scale(spec, exact.noise_multiplier), spec.dim)",
+        "        term = GaussianTerm(exact.noise_multiplier * spec.lipschitz / spec.weight, spec.dim)",
+        the_exact_loss_is_below_the_event,
+    ),
+    Mutant(
+        "the determinant of the event is forgotten in Lambda (T37, T70)",
+        "dperm.methods.objective",
+        "    least = least_regularization(exact, spec)\n",
+        "    least = 0.1 * least_regularization(exact, spec)\n",
+        lambda_covers_the_event_s_curvature,
+    ),
+    Mutant(
+        "a replacement counts once in the noise on the coefficients (T43, T70)",
+        "dperm.methods.declared_event",
+        "GDP(quotient_down(2.0, multiplier)",
+        "GDP(quotient_down(4.0, multiplier)",
+        coefficients_have_the_noise_of_the_event,
+    ),
+    Mutant(
+        "the number of classes that were found chooses the curvature (T53a, T70)",
+        "dperm.accounting.dominance",
+        "else curvature * declared.classes / scores",
+        "else curvature * declared.classes",
+        fewer_classes_keep_lambda,
+    ),
+    Mutant(
+        "more classes than declared (T53a, T70)",
+        "dperm.accounting.dominance",
+        "return actual.classes <= declared.classes",
+        "return True",
+        dominance_needs_every_part,
+    ),
+    Mutant(
+        "both tails under the event of one (T39, T40, T70)",
+        "dperm.accounting.dominance",
+        "return actual.monotone or not declared.monotone",
+        "return True",
+        dominance_needs_every_part,
+    ),
+    Mutant(
+        "less noise than declared (T70)",
+        "dperm.accounting.dominance",
+        "return actual.noise_multiplier >= declared.noise_multiplier",
+        "return True",
+        dominance_needs_every_part,
+    ),
+    Mutant(
+        "more curvature than declared (T37, T70)",
+        "dperm.accounting.dominance",
+        "if Fraction(actual.curvature) > largest_curvature(declared, scores):",
+        "if False:",
+        dominance_needs_every_part,
     ),
 ]
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Unsafe mutants of the accountant, each run against the tests that must kill it.
+"""Unsafe mutants of the accountant and of the encoder, each run against the tests that must kill it.
 
 A mutant is the package with one line changed the way such lines have gone wrong elsewhere: a factor 2
 dropped, a direction forgotten, a count ignored, the tail instead of T2, the misprint E1, an error term left out. If a
@@ -15,7 +15,9 @@ TABLE = f"{ACCOUNT}::test_the_table_of_events_and_adjacencies"
 PAIRS = "tests/accounting/test_dominating_pairs.py"
 CONTOUR = "tests/accounting/test_contour_errors.py::test_a_coarse_line_is_off_and_knows_it"
 SIDES = "tests/accounting/test_lattice_sides.py::test_a_lattice_law_lies_above_and_one_below_at_every_real_epsilon"
+STAGES = "tests/accounting/test_stages.py"
 UNDERFLOW = "tests/accounting/test_underflow.py"
+NORM = "tests/data/test_encoder.py::test_rows_attain_the_norm_and_never_exceed_it"
 
 
 MUTANTS = [
@@ -144,6 +146,97 @@ MUTANTS = [
         "return cls(tuple(DirectionCurve(one) for one in dict.fromkeys(directions)))",
         "return cls((DirectionCurve(directions[0]),))",
         "tests/accounting/test_work.py::test_a_curve_takes_the_larger_direction",
+    ),
+    Mutant(
+        "the norm of a row forgets the indicator beside the scaled number",
+        "data/columns.py",
+        "return 2 if self.bins or (self.missing and self.impute is not None) else 1",
+        "return 1",
+        NORM,
+    ),
+    Mutant(
+        "the norm of a row counts columns, not their squared norms",
+        "data/encoder.py",
+        "squared = sum(column.squared_norm for column in self.columns.values())",
+        "squared = len(self.columns)",
+        NORM,
+    ),
+    Mutant(
+        "a record with several values moves one count only (T73)",
+        "accounting/thresholded.py",
+        "changed = 2 * self.values if direction is Direction.REPLACE else self.values",
+        "changed = 2 if direction is Direction.REPLACE else 1",
+        f"{STAGES}::test_discovered_values_have_the_numbers_of_t73",
+    ),
+    Mutant(
+        "a replaced record leaves its old values unchanged (T73)",
+        "accounting/thresholded.py",
+        "changed = 2 * self.values if direction is Direction.REPLACE else self.values",
+        "changed = self.values",
+        f"{STAGES}::test_a_replaced_record_counts_its_failure_once",
+    ),
+    Mutant(
+        "several fresh values fail as often as one (T73, E44)",
+        "accounting/thresholded.py",
+        "found = -math.expm1(values * math.log1p(-tail))",
+        "found = tail",
+        f"{STAGES}::test_the_probability_of_a_fresh_value_is_right_in_far_tails",
+    ),
+    Mutant(
+        "a fresh value is compared as if nobody held it (T73)",
+        "accounting/thresholded.py",
+        "distance = (tau - 1) / ",
+        "distance = tau / ",
+        f"{STAGES}::test_discovered_values_match_the_enumerated_release",
+    ),
+    Mutant(
+        "the tail on the wrong side of the threshold (T73)",
+        "accounting/thresholded.py",
+        "tail = float(ndtr(-distance)) * (1 + _TAIL)",
+        "tail = float(ndtr(-distance - 1 / standard_deviation)) * (1 + _TAIL)",
+        f"{STAGES}::test_discovered_values_match_the_enumerated_release",
+    ),
+    Mutant(
+        "the failure is dropped from a composition (T73)",
+        "accounting/laws/failure.py",
+        "parts.closed(AtomicLoss((0.0,), (1.0,), self.infinity), count)",
+        "pass",
+        f"{STAGES}::test_discovered_values_have_the_numbers_of_t73",
+    ),
+    Mutant(
+        "parts with fresh coins are composed as the part with the largest delta at 0 (T71)",
+        "accounting/parallel.py",
+        "    mirrored = tuple(dict.fromkeys(_composition(event, _REVERSED[direction]) for event in events))\n",
+        "    return max(laws, key=lambda law: law.delta(0.0))\n",
+        f"{STAGES}::test_parts_with_fresh_coins_cost_more_than_the_larger_composition",
+    ),
+    Mutant(
+        "the profile of parts is their smallest (T71)",
+        "accounting/account.py",
+        "return _largest([part.delta_answer(epsilon) for part in self.parts])",
+        "return min((part.delta_answer(epsilon) for part in self.parts), key=lambda answer: answer.upper)",
+        f"{STAGES}::test_two_parts_cost_the_larger_part",
+    ),
+    Mutant(
+        "a discretized law is built from bounds that are too low (T71)",
+        "accounting/parallel.py",
+        "max(curve.bracket(float(loss), WIDTH)[1] for curve in curves)",
+        "0.99 * max(curve.bracket(float(loss), WIDTH)[0] for curve in curves)",
+        f"{STAGES}::test_a_discretized_law_is_just_above_all_parts",
+    ),
+    Mutant(
+        "a range costs as little as a pure half of it (T74a)",
+        "accounting/laws/bounded_range.py",
+        "return 2 * math.log(-math.expm1((epsilon - self.width) / 2)) - math.log(-math.expm1(-self.width))",
+        "return math.log(max(-math.expm1(epsilon - self.width / 2), 1e-300)) - math.log1p(math.exp(-self.width / 2))",
+        f"{STAGES}::test_the_profile_of_a_range_is_the_supremum_over_pairs",
+    ),
+    Mutant(
+        "a range is not doubled under replace-one (T4, T74a)",
+        "accounting/bounded_range.py",
+        "return self.epsilon * (1 if adjacency is self.adjacency else 2)",
+        "return self.epsilon",
+        f"{STAGES}::test_a_range_doubles_under_replace_one_and_is_refused_the_other_way",
     ),
 ]
 

@@ -89,8 +89,8 @@ MUTANTS = {
     "labels are not scaled": (the_sums_stay_within, "radius * found.cross", "2 * radius * found.cross"),
     "the eigenvalue is free": (
         both_releases_are_charged,
-        "return self.eigenvalue.event + self.sums.event",
-        "return self.sums.event",
+        "self.stated_event(self.eigenvalue.event + self.sums.event)",
+        "self.stated_event(self.sums.event)",
     ),
     "the eigenvalue is exact": (
         both_releases_are_charged,

@@ -45,7 +45,7 @@ def test_fit_learns_nothing_and_is_not_needed():
     assert not get_tags(encoder).requires_fit
     other = PublicTableEncoder(COLUMNS).fit({"work": ["no such"] * 5, "age": [1e9] * 5})  # no entry is read
     assert other.transform(DATA).tolist() == MATRIX
-    assert set(vars(other)) == {"columns", "sparse", "feature_names_in_", "n_features_in_"}
+    assert set(vars(other)) == {"columns", "sparse", "unseen", "feature_names_in_", "n_features_in_"}
 
 
 def test_its_bounds_are_those_of_the_encoder():
@@ -58,7 +58,7 @@ def test_it_can_be_cloned_pickled_and_shown():
     encoder = PublicTableEncoder(COLUMNS, sparse=True)
     assert encoder.columns is COLUMNS
     twin = clone(encoder)
-    assert twin.get_params() == {"columns": COLUMNS, "sparse": True}
+    assert twin.get_params() == {"columns": COLUMNS, "sparse": True, "unseen": "other"}
     assert twin.set_params(sparse=False).fit_transform(DATA).tolist() == MATRIX
     again = pickle.loads(pickle.dumps(encoder.fit(DATA)))
     assert again.transform(DATA).toarray().tolist() == MATRIX
@@ -149,3 +149,25 @@ def test_a_value_outside_its_categories_is_not_shown():
         pipeline.fit(pandas_frame({"work": ["public", "secret-7731"]}), [0, 1])
     assert "secret" not in str(error.value)
     assert not any(character.isdigit() for character in str(error.value))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_unseen_values_are_refused_in_a_fit_and_encoded_in_a_prediction(sparse):
+    columns = {"age": Numeric(0, 100), "work": Categorical(["public", "private"])}
+    table = pandas_frame({"age": [None, 50.0], "work": ["public", "abroad"]})
+    encoder = PublicTableEncoder(columns, sparse=sparse)
+    with pytest.raises(DataError, match="'age' has a missing value"):
+        encoder.fit_transform(table)
+    found = encoder.transform(table)
+    assert (found.toarray() if sparse else found).tolist() == [[0, 1, 0], [0, 0, 0]]
+    with pytest.raises(DataError, match="'age' has a missing value"):
+        PublicTableEncoder(columns, sparse=sparse, unseen="raise").transform(table)
+    for call in ("fit", "transform", "fit_transform"):
+        with pytest.raises(ParameterError, match='unseen must be "raise" or "other", got \'ignore\''):
+            getattr(PublicTableEncoder(columns, unseen="ignore"), call)(table)
+
+
+def test_a_pipeline_fits_declared_values_and_predicts_all():
+    pipeline = make_pipeline(PublicTableEncoder({"work": Categorical(["public", "private"])}), LogisticRegression())
+    pipeline.fit(pandas_frame({"work": ["public", "private"] * 5}), [0, 1] * 5)
+    assert pipeline.predict(pandas_frame({"work": ["abroad", "private", None]})).shape == (3,)

@@ -29,8 +29,24 @@ TAKEN_AS_PUBLIC = (
 """Public quantities of a fit; the other public numbers of its record describe the mechanism."""
 TRANSFORMERS = "fitted_transformers"
 """Key in records for the transformers that a pipeline fitted to the data before the model."""
+PREPARATION = "preparation"
+"""Key in records for the private preparation of the table, which the guarantee covers."""
 UNNAMED = "unnamed mechanism"
 FIT = "This fit only: the coefficients, and anything computed from them alone."
+PREPARED_FIT = (
+    "This fit only: the schema that was found privately (bins, categories, ranges and classes), the coefficients, and "
+    "anything computed from them alone. One guarantee covers schema and model together."
+)
+PREPARED_PREPROCESSING = (
+    "A private preparation found kinds, ranges, bins, categories and the labels of the columns, from cells that were "
+    "read one by one. The guarantee covers it. Bounds, norm and classes in field 11 are its result, except those of "
+    "declared columns."
+)
+PREPARED_STATISTICS = "The fit used no statistics of the data except the released schema, which the guarantee covers."
+PREPARED_LIMIT = (
+    "The guarantee relies on AES-256, on the operating system's random numbers, and on the assumption that the names "
+    "of the columns and the declared quantities were not derived from the data."
+)
 COVERED_FIT_ONLY = "Only the fit to the prepared rows. The preparation, and therefore the release, is NOT COVERED."
 ALL_ITERATES = (
     "The guarantee accounts for the noisy gradients of all steps. The coefficients after every step could therefore "
@@ -175,15 +191,21 @@ def _fit_facts(record: Record) -> dict[str, object]:
     return {
         "public_quantities": taken,
         "mechanism": {"name": method, **public, "event": record.event},
-        "covered": COVERED_FIT_ONLY if uncovered_transformers(record) else _covered_by_fit(method),
-        "preprocessing": _preprocessing(record, PREPROCESSING),
-        "nonprivate_statistics": STATISTICS,
+        "covered": COVERED_FIT_ONLY if uncovered_transformers(record) else _covered_by_fit(method, is_prepared(record)),
+        "preprocessing": _preprocessing(record, PREPARED_PREPROCESSING if is_prepared(record) else PREPROCESSING),
+        "nonprivate_statistics": PREPARED_STATISTICS if is_prepared(record) else STATISTICS,
         **why,
     }
 
 
-def _covered_by_fit(method: object) -> str:
-    return " ".join((FIT, SEARCH, ALL_ITERATES if method in STEPS_COVERED else FINAL_MODEL))
+def is_prepared(record: Record) -> bool:
+    """Whether a private preparation of the table is a stage of the release."""
+    return PREPARATION in record.public
+
+
+def _covered_by_fit(method: object, prepared: bool) -> str:
+    fit = PREPARED_FIT if prepared else FIT
+    return " ".join((fit, SEARCH, ALL_ITERATES if method in STEPS_COVERED else FINAL_MODEL))
 
 
 def _training_facts(record: Record) -> dict[str, object]:
@@ -240,7 +262,7 @@ def _limits(record: Record) -> tuple[str, ...]:
         return (*uncovered_transformers(record), *LIMITS, *own)
     return (
         *uncovered_transformers(record),
-        *LIMITS,
+        *((*LIMITS[:-1], PREPARED_LIMIT) if is_prepared(record) else LIMITS),
         *_clipping_effects(record),
         *((FAST,) if record.grade == "fast" else ()),
     )

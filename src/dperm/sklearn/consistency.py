@@ -20,7 +20,9 @@ from dperm.data.space import FeatureSpace
 from dperm.privacy import Record
 from dperm.privacy.digest import digest
 from dperm.privacy.guarantee import guarantee_as_dict
+from dperm.report.run_facts import PREPARATION
 from dperm.sklearn.fit_result import FitResult, in_units, space_facts
+from dperm.sklearn.header import header_digest, plain_parameters, prepared_digest
 from dperm.sklearn.labels import PublicLabels, public_classes
 from dperm.sklearn.units import Units
 
@@ -60,7 +62,7 @@ def require_consistent(estimator: Any, fitted: FitResult, names: list[str] | Non
     _require(names is None or public["columns"] is None or names == public["columns"], "columns have other names")
     space, labels = estimator._space(fitted.coef.shape[1], known), labels_of(estimator, fitted)
     _require_parameters(estimator, fitted, space, labels)
-    _require_released(fitted, space, labels, form)
+    _require_released(estimator, fitted, space=space, labels=labels, form=form)
 
 
 def require_schema(schema: Schema, text: str, fitted: FitResult, *, form: int) -> None:
@@ -130,7 +132,9 @@ def _require_parameters(estimator: Any, fitted: FitResult, space: FeatureSpace, 
     estimator._spec(space, labels.target, public["n"])  # raises for parameters out of range
 
 
-def _require_released(fitted: FitResult, space: FeatureSpace, labels: PublicLabels, form: int) -> None:
+def _require_released(
+    estimator: Any, fitted: FitResult, *, space: FeatureSpace, labels: PublicLabels, form: int
+) -> None:
     """Check that the coefficients follow from the released values, whose digest is in the ledger."""
     record, released = fitted.record, fitted.released
     if record is None:
@@ -140,7 +144,8 @@ def _require_released(fitted: FitResult, space: FeatureSpace, labels: PublicLabe
         old = form < 3 and str(record.versions.get("dperm")).startswith(WITHOUT_RELEASED)
         _require(old and booked is None, "the released values are missing")
         return
-    _require(booked in (None, digest(released)), "the digest in the receipt is that of another release")
+    committed = _committed_digest(estimator, fitted) if PREPARATION in fitted.public else digest(released)
+    _require(booked in (None, committed), "the digest in the receipt is that of another release")
     coef, intercept = in_units(released, space, labels)
     units = Units.of(space, labels.scale)
     sizes = np.abs(released.reshape(len(coef), -1)[:, : units.combination.size]) @ np.abs(units.combination)
@@ -154,6 +159,14 @@ def _require_released(fitted: FitResult, space: FeatureSpace, labels: PublicLabe
         space.center is not None or same(intercept, fitted.intercept),
     )
     _require(all(close), "the coefficients do not follow from the released values")
+
+
+def _committed_digest(estimator: Any, fitted: FitResult) -> str:
+    """Return the digest that the ledger holds for a model with a privately found schema."""
+    public: Any = fitted.public
+    stored = plain_parameters(estimator.get_params(deep=False), public["method"])
+    header = header_digest(type(estimator).__name__, stored, public, by_schema=True)
+    return prepared_digest(header, public["schema_digest"], fitted.released)
 
 
 def _alike(expected: Floats, found: Floats, sizes: Floats | None = None) -> bool:

@@ -12,8 +12,8 @@ from sklearn.utils import Tags
 
 from dperm.checks import shown
 from dperm.data.arrays import Floats
-from dperm.data.columns import AnyColumn
-from dperm.data.encoder import PublicEncoder
+from dperm.data.columns import AnyColumn, Unseen
+from dperm.data.encoder import PublicEncoder, checked_unseen
 from dperm.data.tables import column_names
 from dperm.errors import DataError, ParameterError
 
@@ -34,6 +34,10 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         Public declaration of each column to use, by name; other columns are not read.
     sparse : bool, default=False
         Whether to return a compressed sparse row matrix.
+    unseen : {"other", "raise"}, default="other"
+        Treatment of values outside the declarations in ``transform``. "raise" raises DataError. "other" encodes them
+        within ``norm``: an undeclared category as ``other``, a missing value as ``missing`` or ``impute``, and both as
+        zeros where the column does not declare these. ``fit_transform`` always raises.
 
     Attributes
     ----------
@@ -52,11 +56,15 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
            [ 1. ,  1. ,  0. ]])
     >>> encoder.norm ** 2
     2.0000000000000004
+    >>> encoder.transform({"age": [None, 110], "work": ["private", "abroad"]})
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
     """
 
-    def __init__(self, columns: Mapping[str, AnyColumn], sparse: bool = False) -> None:
+    def __init__(self, columns: Mapping[str, AnyColumn], sparse: bool = False, unseen: Unseen = "other") -> None:
         self.columns = columns
         self.sparse = sparse
+        self.unseen = unseen
 
     @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
@@ -98,6 +106,28 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         self.n_features_in_ = len(names)
         return self
 
+    def fit_transform(self, X: object, y: object = None) -> Union[Floats, "csr_array"]:
+        """Call ``fit``, and return the features of the rows to learn from.
+
+        Parameters
+        ----------
+        X
+            Data frame of pandas or polars, Arrow table, or mapping of names to columns.
+        y
+            Ignored.
+
+        Returns
+        -------
+        ndarray or csr_array
+            Features of shape (n_samples, n_features).
+
+        Raises
+        ------
+        DataError
+            If a declared column is missing, or contains a value outside its declaration, whatever ``unseen`` is.
+        """
+        return self.fit(X)._public().transform(X, sparse=self.sparse, unseen="raise")
+
     def transform(self, X: object) -> Union[Floats, "csr_array"]:
         """Return one row of features for each record.
 
@@ -114,9 +144,9 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            If a declared column is missing, or contains a value outside its declaration.
+            If a declared column is missing, or ``unseen`` is "raise" and a value is outside its declaration.
         """
-        return self._public().transform(X, sparse=self.sparse)
+        return self._public().transform(X, sparse=self.sparse, unseen=self.unseen)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return the feature names.
@@ -136,6 +166,7 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
     def _public(self) -> PublicEncoder:
         if not isinstance(self.sparse, bool):
             raise ParameterError(argument="sparse", rule="must be True or False", got=shown(self.sparse))
+        checked_unseen(self.unseen)
         return PublicEncoder(self.columns)
 
     def __sklearn_is_fitted__(self) -> bool:

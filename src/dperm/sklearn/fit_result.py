@@ -25,14 +25,16 @@ from dperm.privacy.guarantee import AnyGuarantee
 from dperm.report import Statement, statement, unprotected
 from dperm.report.binding import public_facts_digest
 from dperm.report.run_facts import TRANSFORMERS
-from dperm.sklearn.header import HeaderBudget, header_digest, plain_parameters
+from dperm.sklearn.header import HeaderBudget, header_digest, plain_parameters, prepared_digest
 from dperm.sklearn.labels import PublicLabels
 from dperm.sklearn.parameters import clip_unit
 from dperm.sklearn.units import Units
 
 if TYPE_CHECKING:
     from dperm.accounting.budget import Budget
+    from dperm.mechanisms.run import Run
     from dperm.methods.plan import Plan
+    from dperm.preparation.training import TablePlan
 
 MOST_ROWS = 2**31
 TOLERANCE = 1e-9
@@ -204,6 +206,53 @@ def fit_private(
         _warn_seeded()
         release = _run_seeded(plan, data, budget, seed)
     return FitResult(*_coefficients(release.value, data), release=release.with_public(public), plan=plan)
+
+
+def prepared_fit_result(found: Any, plan: "TablePlan", run: "Run[Any]") -> FitResult:
+    """Commit a model trained on a privately prepared table, and return it with its release.
+
+    Parameters
+    ----------
+    found
+        Prepared table, estimator, training plan and coefficients.
+    plan
+        Plan of preparation and training.
+    run
+        Charged release.
+
+    Notes
+    -----
+    The schema is not known when the budget is charged. The digest committed to the ledger therefore covers schema,
+    parameters and public facts beside the coefficients (`prepared_digest`).
+    """
+    training, name, schema = found.plan, type(found.estimator).__name__, found.schema
+    public = {
+        **training.facts.public,
+        **_public(name, training.spec, found.data),
+        **plan.public,
+        "why": [str(reason) for reason in (*plan.why, *training.why)],
+        "columns": list(schema.encoder.feature_names),
+        "schema_digest": schema.digest,
+        "assumptions": _prepared_assumptions(plan),
+    }
+    public = dict(Record(**{**plan.facts.known, "public": public}).public)
+    parameters = plain_parameters(found.estimator.get_params(deep=False), training.method)
+    header = header_digest(name, parameters, public, by_schema=True)
+    release = run.released(found.theta, lambda theta: prepared_digest(header, schema.digest, theta))
+    return FitResult(*_coefficients(found.theta, found.data), release=release.with_public(public), plan=training)
+
+
+def _prepared_assumptions(plan: "TablePlan") -> list[str]:
+    """Return the public assumptions of a fit to a privately prepared table, as phrases."""
+    declared = "n, as it was declared; it was not compared with the data" if plan.n else ""
+    rows = "n, the number of records" if plan.goal.adjacency.value == "replace_one" else declared
+    every = (
+        rows,
+        "the number and the names of the columns",
+        "the declared columns, which were enforced" if plan.preparation.declared else "",
+        "all parameters of the estimator, which must not have been chosen by looking at the data",
+    )
+    return [text for text in every if text]
 
 
 def fit_without_noise(spec: ProblemSpec, data: PrivateData, *, name: str) -> FitResult:

@@ -20,6 +20,7 @@ import numpy as np
 from dperm.accounting.budget import Budget, Reservation
 from dperm.accounting.event import Event
 from dperm.privacy import Adjacency
+from dperm.privacy.digest import digest
 from dperm.report.binding import NAMED_LATER, PUBLIC_FACTS
 
 HEADER = "model_header"
@@ -68,6 +69,22 @@ def header_digest(
     content = ["dperm model header", kind, dict(parameters), known, columns]
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=_json_number)
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def prepared_digest(header: str, schema: str, released: Any) -> str:
+    """Return the digest that a ledger commits for a model with a privately found schema.
+
+    Parameters
+    ----------
+    header
+        Digest of the model header, which is known only after the release of the schema.
+    schema
+        Digest of the schema.
+    released
+        Released coefficients.
+    """
+    content = json.dumps(["dperm prepared model", header, schema, digest(released)])
+    return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
 
 
 @final

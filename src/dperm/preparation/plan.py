@@ -1,0 +1,386 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Plan of a private preparation: noise, threshold and event, from column names and a budget (T70, T72-T75).
+
+A plan reads no data. Its event has two Gaussian releases and the threshold of values, whatever the data are like. The
+run fills in the queries: bins, cells, values. They may depend on earlier releases, because the noise does not (T70).
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from dperm.accounting import ThresholdedValues, account
+from dperm.accounting.budget import Budget
+from dperm.accounting.event import Event
+from dperm.checks import shown
+from dperm.data.arrays import Floats
+from dperm.data.canonical import CanonicalColumn, canonical_columns
+from dperm.data.columns import AnyColumn
+from dperm.data.tables import raw_columns
+from dperm.errors import AssumptionError, ConversionError, ParameterError
+from dperm.mechanisms.calibration import MOST_DIM
+from dperm.mechanisms.gaussian import GaussianMechanism
+from dperm.mechanisms.run import ReleaseFacts, release
+from dperm.noise.bits import Bits, Stream
+from dperm.preparation.bins import BINS
+from dperm.preparation.prepared import PreparedTable, TargetKind
+from dperm.preparation.profile import bin_counts, noisy_profiles
+from dperm.preparation.values import noisy_values, number_edges
+from dperm.presentation.facts import Fact
+from dperm.presentation.spelling import arg
+from dperm.privacy import GDP, Adjacency, ApproxDP, Release
+from dperm.privacy.gaussian_profile import mu_for
+from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy.rounding import lowered
+from dperm.sensitivity.preparation import histogram_sensitivity, normal_tail_point
+from dperm.sensitivity.thresholds import discovery_threshold
+
+PROFILE_SHARE = 0.3
+"""Share of the profile in mu^2 of a preparation; the rest goes to values and cells (T90)."""
+THRESHOLD_SHARE = 0.3
+"""Share of delta for the threshold of values (T90)."""
+FALSE_BINS = 0.01
+"""Expected number of empty bins of a profile above its threshold."""
+MOST_COLUMNS = 10_000
+PER_CELL, MOST_CELLS = 8.0, 256
+"""Standard deviations of noise in a cell of numbers, and the largest number of cells of a binade (T74)."""
+SEEN_SHARE = 0.02
+"""Share of records in `PreparationPlan.records_needed`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparationPlan:
+    """Public plan of a preparation.
+
+    Attributes
+    ----------
+    columns
+        Names of the feature columns to prepare.
+    target, task
+        Name of the target and its kind, if the preparation finds its classes or its range.
+    declared
+        Declarations of further feature columns, by name. They cost nothing.
+    adjacency
+        Neighbouring relation.
+    mu
+        Privacy loss of both Gaussian releases together, as mu of GDP.
+    threshold_delta
+        Probability that a value of one record alone is shown in any column (T73).
+    most_classes
+        Public largest number of classes (T70).
+    goal
+        Guarantee of the preparation alone; None if it is a stage of a larger release.
+    """
+
+    columns: tuple[str, ...]
+    target: str | None = None
+    task: TargetKind | None = None
+    declared: Mapping[str, AnyColumn] = field(default_factory=dict, hash=False)
+    adjacency: Adjacency
+    mu: float
+    threshold_delta: float
+    most_classes: int = 100
+    goal: AnyGuarantee | None = None
+
+    def __post_init__(self) -> None:
+        """Check the names, and make the noise: everything follows from public numbers."""
+        object.__setattr__(self, "columns", _names(self.columns, self.declared, self.target))
+        self.event  # noqa: B018  # raises before any data are read
+
+    @classmethod
+    def for_goal(
+        cls,
+        columns: Sequence[str],
+        goal: AnyGuarantee,
+        *,
+        target: str | None = None,
+        task: TargetKind | None = None,
+        declared: Mapping[str, AnyColumn] | None = None,
+        most_classes: int = 100,
+    ) -> "PreparationPlan":
+        """Return the plan of a preparation that meets ``goal`` on its own.
+
+        Parameters
+        ----------
+        columns
+            Names of the feature columns to prepare.
+        goal
+            Guarantee to meet: ApproxDP with delta > 0.
+        target, task, declared, most_classes
+            See the attributes.
+
+        Raises
+        ------
+        ConversionError
+            If the goal has delta = 0 or another form. Values cannot be found under a pure guarantee (T73b).
+        """
+        require_delta(goal)
+        assert isinstance(goal, ApproxDP)
+        hidden = lowered(THRESHOLD_SHARE * goal.delta)
+        mu = mu_for(goal.epsilon, lowered((goal.delta - hidden) / (1 - hidden)))
+        for _ in range(20):  # the accountant's upper bound may exceed delta in the last digits
+            plan = cls(
+                columns=tuple(columns),
+                target=target,
+                task=task,
+                declared=declared or {},
+                adjacency=goal.adjacency,
+                mu=mu,
+                threshold_delta=hidden,
+                most_classes=most_classes,
+                goal=goal,
+            )
+            if account(plan.event, goal.adjacency).delta(goal.epsilon) <= goal.delta:
+                return plan
+            mu *= 1 - 1e-9
+        raise AssumptionError("no noise near the exact one could be certified.", remedy="Give a larger epsilon.")
+
+    @property
+    def width(self) -> int:
+        """Number d of prepared columns, the target included."""
+        return len(self.columns) + (self.target is not None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all prepared columns, the target last."""
+        return self.columns if self.target is None else (*self.columns, self.target)
+
+    @cached_property
+    def profile_noise(self) -> GaussianMechanism:
+        """Noise of the profile (T72)."""
+        return self._noise(PROFILE_SHARE, self.width * BINS)
+
+    @cached_property
+    def value_noise(self) -> GaussianMechanism:
+        """Noise of the counts of values and cells (T73, T74).
+
+        The number of values that occur is private. Counts are whole numbers and lie on the grid, so the grid is made
+        for the largest number.
+        """
+        return self._noise(1 - PROFILE_SHARE, MOST_DIM)
+
+    def _noise(self, share: float, dim: int) -> GaussianMechanism:
+        goal = GDP(lowered(self.mu * math.sqrt(share)), self.adjacency)
+        return GaussianMechanism.calibrate(histogram_sensitivity(self.width, self.adjacency), goal, dim=dim)
+
+    @property
+    def profile_threshold(self) -> float:
+        """Noisy count above which a bin of the profile is used; about `FALSE_BINS` empty bins exceed it."""
+        return self.profile_noise.scale * normal_tail_point(FALSE_BINS / (BINS * self.width))
+
+    @cached_property
+    def value_threshold(self) -> float:
+        """Threshold tau of the event: noisy count above which a value may be shown (T73)."""
+        return discovery_threshold(self.threshold_delta, self.value_noise.scale, self.width)
+
+    @cached_property
+    def event(self) -> Event:
+        """Event of the whole preparation: the profile, then values and cells with their threshold."""
+        values = ThresholdedValues(self.value_noise.scale, self.value_threshold, self.width)
+        return self.profile_noise.event + values
+
+    @property
+    def records_needed(self) -> int:
+        """Number of records from which a bin with 2 % of them is seen in the profile (T91)."""
+        return math.ceil(5.1 * self.profile_noise.scale / SEEN_SHARE)
+
+    @property
+    def why(self) -> tuple[Fact, ...]:
+        """Consequences of the noise, from public numbers."""
+        return (
+            Fact(
+                "preparation.columns",
+                "{columns} columns are prepared under one guarantee: kinds, missing values, ranges, bins and "
+                "categories (T72-T75).",
+                {"columns": self.width},
+            ),
+            Fact(
+                "preparation.category",
+                "A category or class is shown in half of all runs if {records} records have it; rarer values share "
+                "one feature (T73).",
+                {"records": math.ceil(self.value_threshold)},
+            ),
+            Fact(
+                "preparation.records",
+                "About {records:,} records are needed to see a value range that 2 % of the records share (T91).",
+                {"records": self.records_needed},
+            ),
+        )
+
+    @property
+    def public(self) -> dict[str, object]:
+        """Public numbers of the plan, as stored in the record of a run."""
+        return {
+            "release": "preparation",
+            "columns": list(self.columns),
+            "target": self.target,
+            "task": None if self.task is None else str(self.task),
+            "declared": sorted(self.declared),
+            "prepared_columns": self.width,
+            "most_classes": self.most_classes,
+            "profile_noise_standard_deviation": self.profile_noise.scale,
+            "profile_threshold": self.profile_threshold,
+            "value_noise_standard_deviation": self.value_noise.scale,
+            "value_threshold": self.value_threshold,
+            "threshold_delta": self.threshold_delta,
+        }
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """Tags of the theorems behind the guarantee."""
+        return ("T70", "T72", "T73", "T74", "T75", *self.profile_noise.facts.theorems)
+
+    @property
+    def noise(self) -> str:
+        """Description of the noise."""
+        return f"{self.profile_noise.law.words} on the profile; {self.value_noise.law.words} on counts of values"
+
+    @cached_property
+    def facts(self) -> ReleaseFacts:
+        """Facts of a preparation as a release of its own."""
+        if self.goal is None:
+            raise AssumptionError("this plan is a stage of a larger release, and is not run on its own.")
+        return ReleaseFacts(
+            goal=self.goal, event=self.event, noise=self.noise, theorems=self.theorems, public=self.public
+        )
+
+    def read(self, table: object, labels: object = None) -> "PrivateColumns":
+        """Return the prepared columns, not copied, with the exact counts of the profile. They are private.
+
+        Parameters
+        ----------
+        table
+            Table with the columns, and with the target unless ``labels`` is given.
+        labels
+            Column of the target.
+
+        Raises
+        ------
+        DataError
+            If a column is missing, or the lengths differ. No cell raises an error.
+        """
+        names = self.names if labels is None or self.target is None else self.columns
+        raw = dict(zip(names, raw_columns(table, names), strict=True))
+        if labels is not None and self.target is not None:
+            raw[self.target] = labels
+        return PrivateColumns.of(raw)
+
+    def draw(self, private: "PrivateColumns", stream: Stream) -> PreparedTable:
+        """Return the released profile, values and cells.
+
+        **Only this method uses data and noise.**
+        Noise is drawn for every bin of the profile and every cell of numbers. Values of text columns are shown above
+        the threshold, raised by one step of the grid for the rounded noise.
+        """
+        profiles = noisy_profiles(private.counts, self.profile_noise, threshold=self.profile_threshold, stream=stream)
+        edges = [
+            number_edges(profile, self.value_noise.scale, per_cell=PER_CELL, most_cells=MOST_CELLS)
+            if self._is_number(name, profile.is_number)
+            else None
+            for name, profile in zip(self.names, profiles, strict=True)
+        ]
+        threshold = math.nextafter(self.value_threshold + self.value_noise.calibration.grid.step, math.inf)
+        values = noisy_values(private.columns(), edges, self.value_noise, threshold=threshold, stream=stream)
+        return PreparedTable.of(
+            dict(zip(self.names, profiles, strict=True)),
+            dict(zip(self.names, values, strict=True)),
+            declared=self.declared,
+            deviation=self.value_noise.scale,
+            target=self.target,
+            task=self.task,
+            most_classes=self.most_classes,
+        )
+
+    def _is_number(self, name: str, by_majority: bool) -> bool:
+        """Whether a column is read as numbers: by its profile, and for the target by the declared task."""
+        return by_majority if name != self.target else self.task is TargetKind.REGRESSION
+
+    def run(
+        self, table: object, labels: object = None, budget: Budget | None = None, *, bits: Bits | None = None
+    ) -> Release[PreparedTable]:
+        """Prepare a private table: check the budget, read, charge, draw, commit.
+
+        Parameters
+        ----------
+        table
+            Private table.
+        labels
+            Column of the target; None if the table contains it.
+        budget
+            Budget to charge; None charges nothing.
+        bits
+            Source of randomness; ``NotPrivateBits(seed)`` makes the run reproducible and NOT PRIVATE.
+
+        Returns
+        -------
+        Release
+            The prepared table: schema, classes, label range and noisy counts.
+        """
+        return release(self.facts, lambda: self.read(table, labels), self.draw, budget=budget, bits=bits)
+
+
+@dataclass(frozen=True)
+class PrivateColumns:
+    """Columns of a private table, read one at a time, so that no copy of the table is held.
+
+    Attributes
+    ----------
+    raw
+        Columns as the table holds them, by name.
+    counts
+        Exact counts of the profile.
+    rows
+        Number of records.
+    """
+
+    raw: Mapping[str, object] = field(repr=False)
+    counts: Floats = field(repr=False)
+    rows: int = field(repr=False)
+
+    @classmethod
+    def of(cls, raw: Mapping[str, object]) -> "PrivateColumns":
+        """Count the bins of all columns.
+
+        Raises
+        ------
+        DataError
+            If a column is not one-dimensional, or the lengths differ.
+        """
+        counts: list[Floats] = []
+        lengths: set[int] = set()
+        for column in canonical_columns(raw, raw):
+            counts.append(bin_counts(column))
+            lengths.add(len(column))
+        return cls(raw, np.concatenate(counts), lengths.pop())
+
+    def columns(self) -> Iterator[CanonicalColumn]:
+        """Yield the columns in canonical form."""
+        return canonical_columns(self.raw, self.raw)
+
+
+def require_delta(goal: AnyGuarantee) -> None:
+    """Raise ConversionError unless the goal is (epsilon, delta)-DP with delta > 0 (T73b)."""
+    if not isinstance(goal, ApproxDP) or goal.delta <= 0:
+        raise ConversionError(
+            "a private preparation needs an (epsilon, delta) guarantee with delta > 0: a pure guarantee cannot show "
+            f"values that nobody declared (T73b), got {arg('goal', shown(goal))}.",
+            remedy=f"Give {arg('delta')} such as 1e-6, or declare all columns.",
+        )
+
+
+def _names(columns: Sequence[str], declared: Mapping[str, AnyColumn], target: str | None) -> tuple[str, ...]:
+    names = tuple(columns)
+    for name in (*names, *declared, *([] if target is None else [target])):
+        if not isinstance(name, str):
+            raise ParameterError(argument="columns", rule="must be named by strings", got=shown(name))
+    every = [*names, *declared, *([] if target is None else [target])]
+    if len(set(every)) < len(every):
+        raise ParameterError(argument="columns", rule="must be different columns, declared or prepared, and no target")
+    if not 1 <= len(names) + (target is not None) <= MOST_COLUMNS:
+        rule = f"must name 1 to {MOST_COLUMNS:,} columns to prepare"
+        raise ParameterError(argument="columns", rule=rule, got=str(len(names)))
+    return names

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Schema of a table from released values: bins, categories, classes and the label range. Post-processing alone (T3)."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from dperm.data.columns import LARGEST, AnyColumn, Categorical, Numeric
+from dperm.preparation.profile import ColumnProfile
+from dperm.preparation.values import ColumnValues, NumericCells, TextValues
+
+MOST_BINS = 12
+"""Largest number of bins with an equal share of the records; tails may have more."""
+CLEAR = 8.0
+"""Standard deviations of noise above which a bin of a tail is kept on its own."""
+SMALL = 0.01
+"""Smallest share of the records in a bin of a tail."""
+LARGEST_LABEL = 2.0**53
+"""Magnitude from which numeric labels are kept as text."""
+TAILS = (0.02, 0.98)
+"""Quantiles that become the bounds of the scaled number."""
+
+
+def declared_column(values: ColumnValues, deviation: float) -> AnyColumn | None:
+    """Return the declaration of a feature column; None if nothing was found, so that it would be constant.
+
+    Parameters
+    ----------
+    values
+        Released values or cells of the column.
+    deviation
+        Standard deviation of the noise in their counts.
+    """
+    if isinstance(values, TextValues):
+        return Categorical(list(values.counts), other=True, missing=True, canonical=True) if values.counts else None
+    return _numeric(values, deviation)
+
+
+def _numeric(cells: NumericCells, deviation: float) -> AnyColumn | None:
+    span = cells.span
+    if span is None:
+        return None
+    low, high = (_bounded(cells.quantile(share)) for share in TAILS)
+    if not high / 2 - low / 2 > 0:
+        low, high = map(_bounded, span)
+    if not high / 2 - low / 2 > 0:
+        return None
+    middle = min(max(_bounded(cells.quantile(0.5)), low), high)
+    bins = merged_bins(cells, deviation)
+    return Numeric(low, high, middle, bins=bins, missing=True, canonical=True)
+
+
+def merged_bins(cells: NumericCells, deviation: float, most: int = MOST_BINS) -> tuple[float, ...]:
+    """Return cut points between bins of neighbouring cells, each with about 1/``most`` of the records.
+
+    A smaller bin is kept where it stands out: at a tail, or before a large cell, with at least `CLEAR` standard
+    deviations of noise and `SMALL` of the records.
+    """
+    counts, total = cells.counts, cells.total
+    share = total / most
+    small = max(CLEAR * deviation, SMALL * total)
+    remaining = np.concatenate([np.cumsum(counts[::-1])[::-1], [0.0]])  # counts[i:].sum() at i
+    cuts: list[float] = []
+    held = 0.0
+    for place in range(len(counts) - 1):
+        held += counts[place]
+        rest = remaining[place + 1]
+        stands_out = held >= small and (counts[place + 1] > share or rest < 2 * share)
+        if (held >= share or stands_out) and rest >= small:
+            cuts.append(float(cells.edges[place]))
+            held = 0.0
+    return tuple(cuts)
+
+
+def label_range(values: ColumnValues) -> tuple[float, float] | None:
+    """Return the range of the visible cells of a numeric target; None if there is none of positive width."""
+    span = values.span if isinstance(values, NumericCells) else None
+    if span is None:
+        return None
+    low, high = map(_bounded, span)
+    return (low, high) if high / 2 - low / 2 > 0 else None
+
+
+def class_labels(values: ColumnValues, most: int) -> tuple[str | int | float, ...]:
+    """Return the ``most`` most frequent released labels, sorted: numbers if all of them are numbers, otherwise text.
+
+    Parameters
+    ----------
+    values
+        Released values of the target.
+    most
+        Public largest number of classes (T70). Rarer ones are left out.
+    """
+    assert isinstance(values, TextValues)
+    kept = list(values.counts)[:most]
+    numbers = [_plain_number(text) for text in kept]
+    if kept and None not in numbers:
+        return tuple(sorted(number for number in numbers if number is not None))
+    return tuple(sorted(kept))
+
+
+def record_count(profiles: Mapping[str, ColumnProfile]) -> float:
+    """Return an estimate of the number of records: the mean over columns of the profile's totals."""
+    totals = [profile.total for profile in profiles.values()]
+    return math.fsum(totals) / max(len(totals), 1)
+
+
+def _plain_number(text: str) -> int | float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    if not abs(number) < LARGEST_LABEL:
+        return None
+    return int(number) if number.is_integer() else number
+
+
+def _bounded(value: float) -> float:
+    return min(max(value, -LARGEST), LARGEST)

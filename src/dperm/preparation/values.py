@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Second release of a preparation: values of text columns above a threshold, and cells of numeric columns (T73, T74).
+
+Both kinds of columns share one Gaussian release: a record adds 1 to one count of each column. The profile, which is
+released, decides the kind of a column and the cells of its numbers.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dperm.data.arrays import Floats
+from dperm.data.canonical import CanonicalColumn
+from dperm.data.schema import PLACEHOLDER
+from dperm.mechanisms.gaussian import GaussianMechanism
+from dperm.noise.bits import Stream
+from dperm.preparation.bins import ABOVE_ZERO, ZERO, cell_edges
+from dperm.preparation.profile import ColumnProfile
+
+VISIBLE = 2.5
+"""Standard deviations above which the count of a cell is taken as nonzero; no privacy rests on it."""
+
+
+@dataclass(frozen=True)
+class NumericCells:
+    """Released cells of a numeric column.
+
+    Attributes
+    ----------
+    edges
+        Edges of the cells, increasing. Cell i is [edges[i-1], edges[i]); the first and the last are unbounded.
+    counts
+        Noisy counts of the len(edges) + 1 cells, 0 where the noise dominates.
+    """
+
+    edges: Floats = field(repr=False)
+    counts: Floats = field(repr=False)
+
+    @property
+    def total(self) -> float:
+        """Noisy number of records in the visible cells."""
+        return float(self.counts.sum())
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """Lower end of the first and upper end of the last visible bounded cell; None without a visible cell."""
+        inner = self.counts[1:-1]
+        visible = np.flatnonzero(inner > 0)
+        if not len(visible):
+            return None
+        return float(self.edges[visible[0]]), float(self.edges[visible[-1] + 1])
+
+    def quantile(self, share: float) -> float:
+        """Return the quantile of the released counts at ``share``, linear within a cell; post-processing (T3).
+
+        Exactly 0 if the cell of zero contains it. Requires a visible bounded cell.
+        """
+        inner = self.counts[1:-1]
+        cumulated = np.concatenate([[0.0], np.cumsum(inner)]) / inner.sum()
+        found = float(np.interp(share, cumulated, self.edges))
+        return 0.0 if 0 <= found <= ABOVE_ZERO else found
+
+
+@dataclass(frozen=True)
+class TextValues:
+    """Released values of a text column: those with a noisy count above the threshold, most frequent first.
+
+    Attributes
+    ----------
+    counts
+        Noisy counts by value.
+    """
+
+    counts: dict[str, float]
+
+
+ColumnValues = NumericCells | TextValues
+
+
+def number_edges(profile: ColumnProfile, deviation: float, *, per_cell: float, most_cells: int) -> Floats:
+    """Return the edges of the cells of a numeric column, from its released profile alone (T74).
+
+    A binade with noisy count c has 2^floor(log2(c / (per_cell deviation))) equal cells, at least 1 and at most
+    ``most_cells``, so that a cell has about ``per_cell`` standard deviations of noise. Zero has a cell of its own.
+    """
+    edges: list[Floats] = []
+    for place, count in profile.counts.items():
+        if place < ZERO:
+            continue
+        share = max(count / (per_cell * deviation), 1.0)
+        edges.append(cell_edges(place, min(most_cells, 2 ** math.floor(math.log2(share)))))
+    return np.unique(np.concatenate(edges)) if edges else np.empty(0)
+
+
+def noisy_values(
+    columns: Iterable[CanonicalColumn],
+    edges: Sequence[Floats | None],
+    mechanism: GaussianMechanism,
+    *,
+    threshold: float,
+    stream: Stream,
+) -> list[ColumnValues]:
+    """Return the released values or cells of each column.
+
+    Parameters
+    ----------
+    columns
+        Private columns in canonical form.
+    edges
+        Edges of the cells of a numeric column; None for a text column.
+    mechanism
+        Gaussian noise of the counts.
+    threshold
+        Values of text columns are shown if their noisy count is above it.
+    stream
+        Random bits of the release.
+
+    Returns
+    -------
+    list of NumericCells or TextValues
+        One entry for each column. All cells of numbers receive noise, empty ones included. Of the values of text
+        columns, only those that occur receive noise, and only those above the threshold are shown (T73).
+    """
+    counted = [_counts(column, cells) for column, cells in zip(columns, edges, strict=True)]
+    sizes = [len(counts) for counts, _ in counted]
+    total = np.concatenate([counts for counts, _ in counted]) if counted else np.empty(0)
+    noisy = np.split(mechanism.noisy(total, stream), np.cumsum(sizes)[:-1])
+    found: list[ColumnValues] = []
+    for (_, texts), cells, values in zip(counted, edges, noisy, strict=True):
+        if cells is None:
+            found.append(_shown(texts, values, threshold))
+        else:
+            found.append(NumericCells(cells, np.where(values > VISIBLE * mechanism.scale, values, 0.0)))
+    return found
+
+
+def _counts(column: CanonicalColumn, edges: Floats | None) -> tuple[Floats, list[str]]:
+    """Return the exact counts of a column, and the values that they belong to."""
+    if edges is None:
+        codes, texts = column.values()
+        return np.bincount(codes[codes >= 0], minlength=len(texts)).astype(np.float64), texts
+    numbers = column.numbers[~np.isnan(column.numbers)]
+    places = np.searchsorted(edges, numbers, side="right")
+    return np.bincount(places, minlength=len(edges) + 1).astype(np.float64), []
+
+
+def _shown(texts: list[str], noisy: Floats, threshold: float) -> TextValues:
+    """Return the values above the threshold, sorted by noisy count: the order of ``texts`` is private."""
+    above = [(float(noisy[place]), texts[place]) for place in np.flatnonzero(noisy > threshold).tolist()]
+    # a schema file refuses the placeholder of drafts, so that it counts as an "other" value
+    return TextValues({text: count for count, text in sorted(above, reverse=True) if text != PLACEHOLDER})

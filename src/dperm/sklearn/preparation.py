@@ -1,0 +1,265 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Private preparation of raw tables as scikit-learn transformers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from dperm.checks import shown
+from dperm.data.columns import AnyColumn
+from dperm.data.encoder import PublicEncoder
+from dperm.data.tables import column_names
+from dperm.errors import DataError, ParameterError
+from dperm.preparation.plan import PreparationPlan
+from dperm.preparation.prepared import PreparedTable, TargetKind
+from dperm.privacy import Adjacency, Release
+from dperm.report import Statement, statement
+from dperm.sklearn import parameters
+from dperm.sklearn.files import prefers_sparse
+
+LABELS = "y"
+"""Name of the target where y is passed apart from the table and has no name of its own."""
+
+
+@final
+class PrivateTableEncoder(TransformerMixin, BaseEstimator):
+    """Find the kinds, ranges, bins, categories and classes of a raw table privately, and encode the table.
+
+    Nothing about the columns has to be public except their names. ``fit`` releases one private schema for all columns
+    at once (T72-T75). ``transform`` learns nothing, and encodes any table with these columns. Cells are read one by
+    one, so one record cannot change how another one is read.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy-loss bound of the preparation; smaller is more private.
+    delta : float, default=1e-6
+        Delta of the guarantee, greater than 0: values that nobody declared cannot be shown under a pure guarantee.
+    adjacency : {"replace_one", "add_remove"}, default="replace_one"
+        Neighbouring relation.
+    columns : mapping of str to Numeric or Categorical, default=None
+        Public declarations of some columns. They cost nothing, and their values must satisfy the declaration.
+    task : {"classification", "regression"}, default=None
+        Kind of y. ``fit(X, y)`` then also finds the classes or the range of y. None ignores y.
+    most_classes : int, default=100
+        Public largest number of classes. Rarer ones are left out.
+    ledger : Ledger or budget in memory, default=None
+        Budget to which a fit is charged.
+    random_state : int, Generator or RandomState, default=None
+        Seed, which makes the fit reproducible and NOT PRIVATE.
+
+    Attributes
+    ----------
+    encoder_ : PublicEncoder
+        Public encoder that follows from the release.
+    schema_ : Schema
+        The same with the classes or the range of y; ``schema_.to_toml()`` is a schema file.
+    norm_ : float
+        Bound on the norm of every encoded row.
+    classes_ : ndarray
+        Classes found in y, sorted; only for a classification.
+    label_range_ : tuple of float
+        Range of y; only for a regression.
+    n_records_ : float
+        Noisy number of records.
+    guarantee_ : ApproxDP or None
+        Guarantee of the preparation; None for a seeded fit.
+    plan_ : PreparationPlan
+        Plan made from public numbers.
+    record_ : Record
+        Public facts of the release.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Names of these columns.
+
+    See Also
+    --------
+    PublicTableEncoder : Encoder of declared columns, which learns nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dperm.sklearn import PrivateTableEncoder
+    >>> rng = np.random.default_rng(0)
+    >>> table = {"age": rng.integers(18, 90, 20_000), "work": rng.choice(["private", "public"], 20_000)}
+    >>> encoder = PrivateTableEncoder(epsilon=1.0, delta=1e-6).fit(table)
+    >>> sorted(encoder.encoder_.columns["work"].categories)
+    ['private', 'public']
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        adjacency: Adjacency | str = "replace_one",
+        columns: Mapping[str, AnyColumn] | None = None,
+        task: str | None = None,
+        most_classes: int = 100,
+        ledger: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.adjacency = adjacency
+        self.columns = columns
+        self.task = task
+        self.most_classes = most_classes
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def plan(self, columns: Sequence[str], target: str | None = None) -> PreparationPlan:
+        """Return the plan of a fit to a table with these columns, from public numbers alone.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Names of the columns of X.
+        target : str, default=None
+            Name of y, if ``task`` is given.
+
+        Returns
+        -------
+        PreparationPlan
+            Plan with ``event``, ``why`` and ``records_needed``.
+        """
+        goal = parameters.goal_of(self.epsilon, self.delta, self.adjacency)
+        if goal is None:
+            rule = "must be finite: a preparation without noise has no guarantee"
+            raise ParameterError(argument="epsilon", rule=rule, remedy="Declare the columns, or choose 1.0.")
+        declared = PublicEncoder(self.columns).columns if self.columns else {}
+        missing = [name for name in declared if name not in columns]
+        if missing:
+            raise DataError(f"the table must have a column named {shown(missing[0])}.")
+        return PreparationPlan.for_goal(
+            [name for name in columns if name not in declared],
+            goal,
+            target=None if self._task() is None else (target or LABELS),
+            task=self._task(),
+            declared=declared,
+            most_classes=self.most_classes,
+        )
+
+    def fit(self, X: object, y: object = None) -> Self:
+        """Release the schema of a private table, charged to ``ledger``.
+
+        Parameters
+        ----------
+        X : table
+            Data frame of pandas or polars, Arrow table, or mapping of names to columns.
+        y : array-like, default=None
+            Labels, one for each record; required if ``task`` is given, otherwise ignored.
+
+        Returns
+        -------
+        self
+            Fitted encoder.
+
+        Raises
+        ------
+        DataError
+            If X is not a table of columns of one length, or a declared column breaks its declaration. Nothing is
+            charged. Cells of prepared columns never raise an error.
+        BudgetError
+            If ``ledger`` does not cover the preparation. Nothing is charged.
+        """
+        names, budget = column_names(X), parameters.budget_of(self.ledger)
+        seed = parameters.seed_of(self.random_state)
+        target = None if self._task() is None else _name_of(y, names)
+        if target is not None and y is None:
+            rule = f"must be given for task={self.task!r}"
+            raise ParameterError(argument="y", rule=rule, remedy="Leave out task to prepare the features alone.")
+        plan = self.plan(names, target)
+        bits = None
+        if seed is not None:
+            from dperm.noise import NotPrivateBits
+
+            bits = NotPrivateBits(seed)
+        if plan.declared:
+            PublicEncoder(plan.declared).transform(X, sparse=True)  # raises for values outside their declarations
+        release = plan.run(X, y if target is not None else None, budget, bits=bits)
+        return self._set_fitted(release, plan, names)
+
+    def _set_fitted(self, release: Release[PreparedTable], plan: PreparationPlan, names: tuple[str, ...]) -> Self:
+        found = release.value
+        self.release_, self.plan_, self.record_ = release, plan, release.record
+        self.encoder_, self.schema_, self.norm_ = found.encoder, found.schema, found.encoder.norm
+        self.n_records_ = found.records
+        self.guarantee_ = release.guarantee if release.record.is_private else None
+        for name in ("classes_", "label_range_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if found.classes is not None:
+            self.classes_ = np.array(found.classes)
+        if found.label_range is not None:
+            self.label_range_ = found.label_range
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
+        return self
+
+    def transform(self, X: object) -> Any:
+        """Return one row of features for each record, with norm at most ``norm_``.
+
+        Parameters
+        ----------
+        X : table
+            Table with the columns of the fit. Unseen values count as "other", and no cell raises an error.
+
+        Returns
+        -------
+        ndarray or csr_array
+            Features. Pass ``norm_`` to an estimator as ``feature_norm``.
+        """
+        check_is_fitted(self)
+        features = self.encoder_.transform(X, sparse=prefers_sparse(self.encoder_), unseen="other")
+        return features
+
+    @property
+    def statement_(self) -> Statement:
+        """All fields of a privacy report on the preparation, as data."""
+        check_is_fitted(self)
+        return statement(self.release_)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Return the feature names.
+
+        Parameters
+        ----------
+        input_features
+            Ignored, because columns have names.
+
+        Returns
+        -------
+        ndarray of str
+            Feature names.
+        """
+        check_is_fitted(self)
+        return np.array(self.encoder_.feature_names, dtype=object)
+
+    def _task(self) -> TargetKind | None:
+        if self.task is None:
+            return None
+        if self.task not in tuple(TargetKind):
+            rule = 'must be "classification", "regression" or None'
+            raise ParameterError(argument="task", rule=rule, got=shown(self.task))
+        return TargetKind(self.task)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.no_validation = True  # cells are read one by one
+        tags.non_deterministic = True
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags
+
+
+def _name_of(y: object, names: Sequence[str]) -> str:
+    """Return the name of a pandas or polars series, unless it is a column of X too."""
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name and name not in names else LABELS

@@ -1,0 +1,230 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Private schemas and models of raw tables: canonical cells, sensitivities, thresholds, golden plans (T70-T75, T90)."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dperm import ApproxDP, account
+from dperm.accounting import MemoryBudget
+from dperm.data import Numeric
+from dperm.data.canonical import canonical_cell, canonical_column
+from dperm.erm.losses import Logistic
+from dperm.errors import AssumptionError, ConversionError, DataError
+from dperm.ledger import Ledger
+from dperm.methods import ObjectivePerturbation
+from dperm.noise import NotPrivateBits
+from dperm.noise.bits import SystemBits
+from dperm.preparation import PreparationPlan, TablePlan, TargetKind
+from dperm.preparation.bins import BINS, bins_of, edges_of
+from dperm.preparation.plan import PrivateColumns
+from dperm.preparation.values import TextValues, noisy_values
+from dperm.privacy import Adjacency
+from dperm.sensitivity.preparation import histogram_sensitivity, pooled_histogram_sensitivity
+from dperm.sklearn import PrivateTableClassifier, PrivateTableEncoder, PrivateTableRegressor, load_model
+
+GOAL = ApproxDP(1.0, 1e-5, "add_remove")
+ODD = [None, math.nan, math.inf, -math.inf, -0.0, 5e-324, 1e308, 10**400, True, "x", " 1.0 ", "1_0", "NA", "a\0"]
+ODD += [[1], b"x", pd.NA, pd.NaT, pd.Timestamp("2020-01-01"), "(other)", "\ud800", "FILL IN", 1j]
+
+
+def forms(column):
+    """Return the canonical form of every cell."""
+    codes, texts = column.values()
+    return [None if code < 0 else texts[code] for code in codes]
+
+
+@pytest.mark.parametrize("cell", ODD, ids=lambda cell: ascii(cell)[:20])
+def test_one_cell_changes_no_other_one(cell):
+    """One record can change the type of a whole column, and not the canonical form of another record (T72)."""
+    for base in ([1, 2, 3], [1.5, 2.0], ["a", "1"], [True, False], list(pd.to_datetime(["2020-01-01", "2021-02-03"]))):
+        alone = forms(canonical_column(pd.Series(base)))
+        if not isinstance(cell, str) or cell != "\ud800":  # pandas refuses it
+            assert forms(canonical_column(pd.Series([*base, cell])))[:-1] == alone
+        assert forms(canonical_column([*base, cell]))[:-1] == alone
+
+
+def test_equal_values_of_different_types_are_one_value():
+    same = [1, 1.0, True, "1", " 1.0", np.float32(1), np.int8(1)]
+    assert {canonical_cell(cell) for cell in same} == {1.0}
+    assert [canonical_cell(cell) for cell in ("", "NA", "null", None, [1])] == [None] * 5
+    assert forms(canonical_column(pd.Series(["b", None], dtype="category"))) == ["b", None]
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_lies_in_its_bin(number):
+    (place,) = bins_of(canonical_column([number]))
+    low, high = edges_of(int(place))
+    assert low <= number <= high
+
+
+@pytest.mark.parametrize(("adjacency", "changed"), [(Adjacency.ADD_REMOVE, 1), (Adjacency.REPLACE_ONE, 2)])
+def test_a_record_moves_the_profile_by_its_sensitivity_at_most(adjacency, changed):
+    """T72, T74: sqrt(d) or sqrt(2 d), attained by a record that differs in every column."""
+    base = {"a": [1.0, 2.0, "x"], "b": ["u", "v", None], "c": [1e300, 0, -3]}
+    most = histogram_sensitivity(3, adjacency)
+    moves = []
+    for row in ([5.0, "w", 0.0], ["x", None, -1e-300], [None, 7, math.inf], [2.0, "v", 0]):
+        with_row = {name: [*cells, cell] for (name, cells), cell in zip(base.items(), row, strict=True)}
+        other = base if changed == 1 else {name: [*cells, 1e-5] for name, cells in base.items()}
+        moves.append(np.linalg.norm(PrivateColumns.of(with_row).counts - PrivateColumns.of(other).counts))
+    assert max(moves) == pytest.approx(math.sqrt(changed * 3), rel=1e-12)
+    assert max(moves) <= most <= max(moves) * (1 + 1e-12)
+    assert pooled_histogram_sensitivity(adjacency) == pytest.approx(math.sqrt(changed), rel=1e-12)
+
+
+def test_golden_plan():
+    """T90, T91 at (1, 1e-5) with 15 columns."""
+    columns = [f"c{place}" for place in range(14)]
+    plan = TablePlan.for_goal(
+        columns, GOAL, target="y", task=TargetKind.CLASSIFICATION, method=ObjectivePerturbation(), loss=Logistic()
+    )
+    preparation = plan.preparation
+    assert preparation.profile_noise.scale == pytest.approx(52.8, abs=0.05)
+    assert preparation.value_noise.scale == pytest.approx(34.5, abs=0.05)
+    assert preparation.profile_threshold == pytest.approx(269.7, abs=0.1)
+    assert preparation.value_threshold == pytest.approx(176.1, abs=0.1)
+    assert plan.training_goal.epsilon == pytest.approx(0.828, abs=0.001)
+    assert preparation.records_needed == pytest.approx(13_500, rel=0.01)
+    assert 0.98 * GOAL.delta <= account(plan.event, "add_remove").delta(1.0) <= GOAL.delta
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+def test_a_preparation_spends_its_goal(adjacency):
+    goal = ApproxDP(0.5, 1e-6, adjacency)
+    plan = PreparationPlan.for_goal(["a", "b"], goal)
+    assert 0.98 * goal.delta <= account(plan.event, adjacency).delta(goal.epsilon) <= goal.delta
+    with pytest.raises(ConversionError, match="T73b"):
+        PreparationPlan.for_goal(["a"], ApproxDP(1.0, 0.0, adjacency))
+
+
+def test_every_bin_of_a_profile_receives_noise():
+    """Empty bins exceed a low threshold as often as noise alone does (T72)."""
+    plan = PreparationPlan.for_goal(["a", "b"], GOAL)
+    private = PrivateColumns.of({"a": ["x"] * 5, "b": [None] * 5})
+    noisy = plan.profile_noise.noisy(private.counts, NotPrivateBits(1).stream()) / plan.profile_noise.scale
+    share = float((noisy > 2).mean())
+    assert len(noisy) == 2 * BINS
+    assert share == pytest.approx(0.02275, abs=5 * math.sqrt(0.02275 / (2 * BINS)))
+
+
+def test_a_fresh_value_is_shown_as_rarely_as_the_threshold_says():
+    """T73 from both sides, at a threshold two deviations above a count of 1."""
+    plan = PreparationPlan.for_goal(["a"], GOAL)
+    deviation = plan.value_noise.scale
+    fresh = canonical_column([f"value {place}" for place in range(20_000)])
+    (found,) = noisy_values(
+        [fresh], [None], plan.value_noise, threshold=1 + 2 * deviation, stream=NotPrivateBits(2).stream()
+    )
+    assert isinstance(found, TextValues)
+    share = len(found.counts) / 20_000
+    assert share == pytest.approx(0.02275, abs=5 * math.sqrt(0.02275 / 20_000))
+    assert all(count > 1 + 2 * deviation for count in found.counts.values())
+
+
+def synthetic(n=6000, seed=0):
+    rng = np.random.default_rng(seed)
+    age, work = rng.integers(18, 90, n), rng.choice(["private", "public", "self"], n)
+    pay = 3.0 * age + 50 * (work == "self") + rng.normal(size=n)
+    return {"age": age, "work": work, "pay": pay, "income": np.where(pay > 180, "high", "low")}
+
+
+def test_models_of_a_raw_table_learn_and_state_one_guarantee():
+    table = synthetic()
+    model = PrivateTableClassifier(epsilon=3.0, delta=1e-5, adjacency="add_remove").fit(table, target="income")
+    assert model.guarantee_ == ApproxDP(3.0, 1e-5, "add_remove")
+    assert (model.predict(table) == table["income"]).mean() > 0.9
+    assert model.statement_["goal"]["epsilon"] == 3.0
+    assert "schema and model together" in model.statement_["covered"]
+    assert "declared" not in " ".join(map(str, model.record_.public["assumptions"]))
+    features = {name: table[name] for name in ("age", "work")}
+    regression = PrivateTableRegressor(epsilon=3.0, delta=1e-5).fit(features, table["pay"])
+    assert regression.score(features, table["pay"]) > 0.8
+
+
+def test_the_event_depends_on_no_released_value():
+    """T70: two tables with other columns of values, numbers of features and classes have the same event."""
+    first = synthetic()
+    second = {"age": ["x"] * 6000, "work": np.arange(6000) % 40, "pay": [1.0] * 6000, "income": first["income"]}
+    estimator = PrivateTableClassifier(epsilon=3.0, delta=1e-5, adjacency="add_remove")
+    one, two = (
+        PrivateTableClassifier(**estimator.get_params()).fit(table, target="income") for table in (first, second)
+    )
+    assert len(one.schema_.encoder.feature_names) != len(two.schema_.encoder.feature_names)
+    assert one.plan_.event == two.plan_.event
+    assert one.model_.plan_.event == two.model_.plan_.event == one.plan_.training_event
+
+
+def test_odd_tables_raise_nothing_after_the_charge():
+    rng = np.random.default_rng(1)
+    n = 4000
+    y = rng.choice(["no", "yes"], n)
+    odd = np.empty(n, dtype=object)
+    odd[:] = [ODD[place % len(ODD)] for place in range(n)]
+    tables = [
+        {"a": odd, "b": np.arange(n)},
+        {"a": [None] * n},
+        {"a": rng.choice(["(other)", "(missing)", "b=c"], n), "a=b": rng.choice(["c", "d"], n)},
+        {"a": np.full(n, 1e308), "b": np.full(n, 5e-324), "c": np.full(n, -1e308)},
+        {"a": [f"id{place}" for place in range(n)]},
+    ]
+    for table in tables:
+        budget = MemoryBudget(ApproxDP(5.0, 1e-4, "replace_one"), blocks=1)
+        model = PrivateTableClassifier(epsilon=4.0, delta=1e-4, ledger=budget).fit(table, y)
+        assert set(model.predict(table)) <= {"no", "yes"}
+        norms = np.sqrt((np.asarray(model.schema_.encoder.transform(table, unseen="other")) ** 2).sum(axis=1))
+        assert norms.max() <= model.schema_.encoder.norm * (1 + 1e-12)
+
+
+def test_errors_before_the_charge_cost_nothing():
+    budget = MemoryBudget(ApproxDP(5.0, 1e-4, "replace_one"), blocks=1)
+    table = synthetic(500)
+    declared = PrivateTableClassifier(delta=1e-4, columns={"work": Numeric(0, 1)}, ledger=budget)
+    with pytest.raises(DataError, match="work") as caught:
+        declared.fit(table, target="income")
+    assert "private" not in str(caught.value)
+    with pytest.raises(DataError, match="column"):
+        PrivateTableClassifier(delta=1e-4, ledger=budget).fit(table, target="missing column")
+    with pytest.raises(AssumptionError, match="fewer than two classes"):
+        PrivateTableClassifier(delta=1e-4, ledger=budget).fit({"a": [1, 2]}, ["x", "z"])
+    with pytest.raises(Exception, match=r"budget|limit|releases"):  # the only block is used now
+        PrivateTableClassifier(delta=1e-4, ledger=budget).fit(table, target="income")
+
+
+def test_a_saved_model_keeps_its_schema_and_its_receipt(tmp_path):
+    table = synthetic()
+    ledger = Ledger.open(
+        tmp_path / "a.ledger", ApproxDP(4.0, 1e-4, "add_remove"), blocks=2, dataset="synthetic", unit="one person"
+    )
+    model = PrivateTableClassifier(epsilon=3.0, delta=5e-5, adjacency="add_remove", ledger=ledger)
+    model.fit(table, target="income").save(tmp_path / "model.dperm")
+    loaded = load_model(tmp_path / "model.dperm")  # compares the digest of schema, header and coefficients
+    assert (loaded.predict(table) == model.predict(table)).all()
+    assert model.record_.ledger["digest"].startswith("sha256:")
+    unseen = {"age": [None, "?"], "work": ["new", 7]}
+    assert loaded.predict({**unseen, "pay": [1.0, None]}).shape == (2,)
+
+
+def test_the_encoder_finds_a_schema_and_a_seed_is_not_private():
+    table = synthetic()
+    encoder = PrivateTableEncoder(epsilon=3.0, delta=1e-5, task="classification")
+    features = {name: table[name] for name in ("age", "work", "pay")}
+    rows = encoder.fit(features, table["income"]).transform(features)
+    assert encoder.classes_.tolist() == ["high", "low"]
+    assert encoder.n_records_ == pytest.approx(6000, rel=0.1)
+    assert np.sqrt((np.asarray(rows) ** 2).sum(axis=1)).max() <= encoder.norm_ * (1 + 1e-12)
+    with pytest.warns(UserWarning, match="NOT PRIVATE"):
+        seeded = PrivateTableEncoder(random_state=1).fit(features)
+    assert seeded.guarantee_ is None
+
+
+def test_draws_use_secure_bits_by_default():
+    plan = PreparationPlan.for_goal(["a"], GOAL)
+    private = PrivateColumns.of({"a": [1.0] * 1000})
+    first, second = (plan.draw(private, SystemBits().stream()).records for _ in range(2))
+    assert first != second
