@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 from families import FAMILIES
 from scipy.optimize import minimize
+from sklearn.base import clone
 from sklearn.linear_model import HuberRegressor, LinearRegression, QuantileRegressor
 from sklearn.utils import get_tags
 
 from dperm import ApproxDP
 from dperm.erm.residual_losses import Huber, Pinball, Squared
 from dperm.erm.spec import ProblemSpec
-from dperm.errors import AssumptionError, DpermWarning, NotPrivateWarning
+from dperm.errors import AssumptionError, DpermWarning, NotPrivateWarning, ParameterError
 from dperm.methods.defaults import default_clip
-from dperm.sklearn import PrivateHuberRegressor, PrivateLinearRegression, PrivateQuantileRegressor
+from dperm.sklearn import PrivateHuberRegressor, PrivateLinearRegression, PrivateQuantileRegressor, load_model
 
 X, Y = FAMILIES["linear"].data
 RANGE = (-20.0, 60.0)  # half of its width is 40, its middle is 20
@@ -43,6 +44,19 @@ def test_coefficients_have_the_shapes_of_scikit_learn_and_the_units_of_y(regress
     assert model.intercept_ == pytest.approx(23.0, abs=3.0)
     assert model.predict(X) == pytest.approx(X @ model.coef_ + model.intercept_)
     assert model.score(X, Y) > 0.85
+
+
+def test_predictions_are_clipped_to_the_label_range_on_request(regression, tmp_path):
+    model = seeded(regression, X, Y, epsilon=20.0, feature_norm=2.0, clip_predictions=True)
+    plain = seeded(regression, X, Y, epsilon=20.0, feature_norm=2.0)
+    rows = np.vstack([1000 * X, X])
+    unclipped = plain.predict(rows)
+    assert unclipped.min() < RANGE[0] and unclipped.max() > RANGE[1]
+    assert model.predict(rows).tolist() == np.clip(unclipped, *RANGE).tolist()
+    model.save(tmp_path / "model")
+    assert load_model(tmp_path / "model").predict(rows).tolist() == model.predict(rows).tolist()
+    with pytest.raises(ParameterError, match="clip_predictions must be True or False"):
+        clone(model).set_params(clip_predictions="yes").fit(X, Y)
 
 
 def test_a_regression_has_no_classes(regression):

@@ -22,7 +22,7 @@ from dperm.privacy.digest import digest
 from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.report.run_facts import PREPARATION
 from dperm.sklearn.fit_result import FitResult, in_units, space_facts
-from dperm.sklearn.header import header_digest, plain_parameters, prepared_digest
+from dperm.sklearn.header import header_digest, prepared_digest
 from dperm.sklearn.labels import PublicLabels, public_classes
 from dperm.sklearn.units import Units
 
@@ -32,7 +32,9 @@ ROUNDING = 1e-9
 """Relative tolerance for the sum in an intercept, and for all arrays of files by other versions of dperm."""
 
 
-def require_consistent(estimator: Any, fitted: FitResult, names: list[str] | None, *, form: int) -> None:
+def require_consistent(
+    estimator: Any, fitted: FitResult, names: list[str] | None, *, form: int, stored: Mapping[str, object]
+) -> None:
     """Check that the parts of a stored model belong together.
 
     Parameters
@@ -45,6 +47,8 @@ def require_consistent(estimator: Any, fitted: FitResult, names: list[str] | Non
         Stored feature names; None if X had none.
     form
         Format version of the file.
+    stored
+        Parameters as the file holds them; a file of an earlier version may have fewer than the estimator.
 
     Raises
     ------
@@ -62,7 +66,7 @@ def require_consistent(estimator: Any, fitted: FitResult, names: list[str] | Non
     _require(names is None or public["columns"] is None or names == public["columns"], "columns have other names")
     space, labels = estimator._space(fitted.coef.shape[1], known), labels_of(estimator, fitted)
     _require_parameters(estimator, fitted, space, labels)
-    _require_released(estimator, fitted, space=space, labels=labels, form=form)
+    _require_released(estimator, fitted, space=space, labels=labels, form=form, stored=stored)
 
 
 def require_schema(schema: Schema, text: str, fitted: FitResult, *, form: int) -> None:
@@ -133,7 +137,13 @@ def _require_parameters(estimator: Any, fitted: FitResult, space: FeatureSpace, 
 
 
 def _require_released(
-    estimator: Any, fitted: FitResult, *, space: FeatureSpace, labels: PublicLabels, form: int
+    estimator: Any,
+    fitted: FitResult,
+    *,
+    space: FeatureSpace,
+    labels: PublicLabels,
+    form: int,
+    stored: Mapping[str, object],
 ) -> None:
     """Check that the coefficients follow from the released values, whose digest is in the ledger."""
     record, released = fitted.record, fitted.released
@@ -144,7 +154,11 @@ def _require_released(
         old = form < 3 and str(record.versions.get("dperm")).startswith(WITHOUT_RELEASED)
         _require(old and booked is None, "the released values are missing")
         return
-    committed = _committed_digest(estimator, fitted) if PREPARATION in fitted.public else digest(released)
+    committed = (
+        _committed_digest(type(estimator).__name__, fitted, stored)
+        if PREPARATION in fitted.public
+        else digest(released)
+    )
     _require(booked in (None, committed), "the digest in the receipt is that of another release")
     coef, intercept = in_units(released, space, labels)
     units = Units.of(space, labels.scale)
@@ -161,12 +175,10 @@ def _require_released(
     _require(all(close), "the coefficients do not follow from the released values")
 
 
-def _committed_digest(estimator: Any, fitted: FitResult) -> str:
+def _committed_digest(kind: str, fitted: FitResult, stored: Mapping[str, object]) -> str:
     """Return the digest that the ledger holds for a model with a privately found schema."""
-    public: Any = fitted.public
-    stored = plain_parameters(estimator.get_params(deep=False), public["method"])
-    header = header_digest(type(estimator).__name__, stored, public, by_schema=True)
-    return prepared_digest(header, public["schema_digest"], fitted.released)
+    header = header_digest(kind, stored, fitted.public, by_schema=True)
+    return prepared_digest(header, str(fitted.public["schema_digest"]), fitted.released)
 
 
 def _alike(expected: Floats, found: Floats, sizes: Floats | None = None) -> bool:

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, final
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from dperm import checks
 from dperm.data import inputs
 from dperm.data.arrays import Floats
-from dperm.data.targets import Target
+from dperm.data.targets import Interval, Target
 from dperm.erm.loss import Loss
 from dperm.erm.residual_losses import Pinball, Squared
 from dperm.sklearn.base import PrivateLinearModel
@@ -26,12 +27,13 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     most_classes: ClassVar[int] = 0
 
     label_range: tuple[float, float] | None = None
+    clip_predictions: bool = False
 
     def predict(self, X: Any) -> Floats:
         """Return the prediction for each row, in the units of y.
 
-        The prediction is the inner product with ``coef_`` plus ``intercept_``. Neither rows nor predictions are
-        clipped.
+        The prediction is the inner product with ``coef_`` plus ``intercept_``. Rows are not clipped. Predictions are
+        clipped to ``label_range`` if ``clip_predictions`` is True.
 
         Parameters
         ----------
@@ -43,7 +45,12 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         ndarray of shape (n_samples,)
             One prediction per row.
         """
-        return np.asarray(self._features(X) @ self.coef_ + self.intercept_, dtype=np.float64)
+        found = np.asarray(self._features(X) @ self.coef_ + self.intercept_, dtype=np.float64)
+        if not checks.truth("clip_predictions", self.clip_predictions):
+            return found
+        known = public_range(self.label_range).target
+        assert isinstance(known, Interval)
+        return np.clip(found, known.low, known.high)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2 of the predictions. If X and y are private, the score is **not covered by the guarantee**.
@@ -71,6 +78,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         return tags
 
     def _planned_labels(self) -> PublicLabels:
+        checks.truth("clip_predictions", self.clip_predictions)
         return public_range(self.label_range)
 
     def _labels_of(self, y: Any) -> tuple[PublicLabels, Any]:
@@ -134,6 +142,9 @@ class PrivateLinearRegression(PrivateLinearRegressor):
     label_range : (low, high), default=None
         Public range of y. Labels are clipped to this range and scaled to [-1, 1] internally. Do not compute the range
         from the data. A narrower range needs less noise. None means (-1, 1), with a warning at every fit.
+    clip_predictions : bool, default=False
+        Whether ``predict`` clips predictions to ``label_range``. This costs no privacy, and helps where the labels are
+        not linear near the ends of the range.
 
     Attributes
     ----------
@@ -199,7 +210,7 @@ class PrivateHuberRegressor(PrivateLinearRegressor):
         nothing.
     epsilon, delta, adjacency, method, feature_norm, bounds, C, fit_intercept
         See `PrivateLinearRegression`.
-    n, ledger, invalid, fitted_transformers, random_state, label_range
+    n, ledger, invalid, fitted_transformers, random_state, label_range, clip_predictions
         See `PrivateLinearRegression`.
 
     Attributes
@@ -242,7 +253,7 @@ class PrivateQuantileRegressor(PrivateLinearRegressor):
         See `PrivateHuberRegressor`.
     epsilon, delta, adjacency, method, feature_norm, bounds, C, fit_intercept
         See `PrivateLinearRegression`.
-    n, ledger, invalid, fitted_transformers, random_state, label_range
+    n, ledger, invalid, fitted_transformers, random_state, label_range, clip_predictions
         See `PrivateLinearRegression`.
 
     Attributes

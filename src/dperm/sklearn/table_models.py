@@ -535,6 +535,8 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
         See `PrivateTableClassifier`.
     label_range : (low, high), default=None
         Public range of the labels, which costs nothing; None finds it privately.
+    clip_predictions : bool, default=True
+        Whether ``predict`` clips predictions to the range of the labels.
 
     Attributes
     ----------
@@ -561,6 +563,7 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
         adjacency: Adjacency | str = "replace_one",
         columns: Mapping[str, AnyColumn] | None = None,
         label_range: tuple[float, float] | None = None,
+        clip_predictions: bool = True,
         clip: float | None = None,
         n: int | None = None,
         invalid: str = "raise",
@@ -572,6 +575,7 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
         self.adjacency = adjacency
         self.columns = columns
         self.label_range = label_range
+        self.clip_predictions = clip_predictions
         self.clip = clip
         self.n = n
         self.invalid = invalid
@@ -579,13 +583,16 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
         self.random_state = random_state
 
     def _loss(self) -> Loss:
+        checks.truth("clip_predictions", self.clip_predictions)
         return Squared()
 
     def _estimator(self, prepared: PreparedTable) -> Any:
         found = prepared.label_range if self.label_range is None else checked_pair("label_range", self.label_range)
         if found is None:
             return None
-        return PrivateLinearRegression(**self._fixed_parameters(prepared), label_range=found)
+        return PrivateLinearRegression(
+            **self._fixed_parameters(prepared), label_range=found, clip_predictions=self.clip_predictions
+        )
 
     def _declares_labels(self) -> bool:
         return self.label_range is not None
