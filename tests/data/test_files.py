@@ -321,7 +321,7 @@ def test_without_pyarrow_the_message_says_how_to_get_it(tmp_path, monkeypatch):
         read_table(tmp_path / "t.parquet", {"age": Numeric(0, 1)})
 
 
-@pytest.mark.parametrize("name", ["t.txt", "t", "t.xlsx", "t.csv.gz"])
+@pytest.mark.parametrize("name", ["t.txt", "t", "t.xlsx", "t.gz", "t.parquet.gz"])
 def test_other_kinds_of_files_are_refused_by_their_names(name):
     with pytest.raises(ParameterError, match=r"\.csv, \.parquet"):
         table_file(Path(name))

@@ -57,7 +57,7 @@ def watches_what_it_reads(module, path):
     path.write_text("age,x\n1,2\n")
     seen = bytearray()
     with open(path, "rb", buffering=0) as file:
-        module.WatchedBytes(file, seen.extend).read()
+        module.StoredBytes(file, seen.extend).read()
     assert seen == path.read_bytes()
 
 
@@ -89,7 +89,7 @@ def refuses_private_words_about_a_seed(module):
 def test_a_reader_whose_content_is_not_watched_dies(assert_killed, tmp_path):
     assert_killed(
         lambda module: watches_what_it_reads(module, tmp_path / "t.csv"),
-        "dperm.data.csv_files",
+        "dperm.data.byte_streams",
         "self._watch(block)",
         "self._watch(block[1:])",
     )

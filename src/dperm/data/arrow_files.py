@@ -3,24 +3,26 @@
 """Parquet, Arrow and Feather files. pyarrow is imported only here, when such a file is read or written."""
 
 import importlib
-import os
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from dperm.checks import shown
+from dperm.data.byte_streams import Watch, file_state, pass_content, require_unchanged
+from dperm.data.canonical import CanonicalBuilder, CanonicalColumn
 from dperm.data.cells import as_classes, as_numbers
 from dperm.data.columns import Categorical, Numeric, Unseen
-from dperm.data.files import Declared, Progress, Watch, require_columns
+from dperm.data.files import Declared, Progress, require_columns
 from dperm.data.schema import TargetSchema
 from dperm.data.tables import Column, column
 from dperm.errors import DataError, ParameterError
 
 PARQUET = (".parquet", ".pq")
-BLOCK = 2**20
+ROWS = 2**16
+"""Number of records in memory in the form of the file at a time, of one column."""
 
 
 @dataclass(frozen=True)
@@ -45,23 +47,39 @@ class ArrowFile:
         ``unseen`` changes nothing: a column of a type that does not fit its declaration is always refused.
         pyarrow reads from several places, so a file with ``watch`` is read twice. A change in between is refused.
         """
-        require_pyarrow()
         found: dict[str, Column] = {}
-        with open(self.path, "rb") as file:
-            before = _state(file)
-            _watched(file, watch)
-            source = self._understood(lambda: self._source(file))
-            schema = self._understood(lambda: source.schema)
+        with self._opened(watch) as (source, schema):
             require_columns(self.path, list(schema.names), declared)
             for place, (name, known) in enumerate(declared.items()):
                 _require_kind(name, known, _kind(schema.field(name).type))
                 values = self._understood(partial(source.column, name))
                 found[name] = _checked(name, known, column({name: values}, name))
                 progress((place + 1) / len(declared))
-            if _state(file) != before:
-                problem = f"{self.path} was changed while it was read."
-                raise DataError(problem, remedy="Try again when nobody writes to it.")
         return found
+
+    def read_raw(
+        self, names: Iterable[str], progress: Progress, watch: Watch | None = None
+    ) -> dict[str, CanonicalColumn]:
+        """Return the columns of these names in canonical form, read some records at a time; see `read`."""
+        wanted = list(names)
+        found: dict[str, CanonicalColumn] = {}
+        with self._opened(watch) as (source, schema):
+            require_columns(self.path, list(schema.names), wanted)
+            for place, name in enumerate(wanted):
+                found[name] = self._understood(partial(_canonical, source, name))
+                progress((place + 1) / len(wanted))
+        return found
+
+    @contextmanager
+    def _opened(self, watch: Watch | None) -> Iterator[tuple["_ParquetSource | _ArrowSource", Any]]:
+        """Open the file, yield its reader and its schema, and refuse a change in between."""
+        require_pyarrow()
+        with open(self.path, "rb") as file:
+            before = file_state(file)
+            pass_content(file, watch)
+            source = self._understood(lambda: self._source(file))
+            yield source, self._understood(lambda: source.schema)
+            require_unchanged(self.path, file, before)
 
     def _source(self, file: BinaryIO) -> "_ParquetSource | _ArrowSource":
         if self.path.suffix.lower() in PARQUET:
@@ -77,17 +95,11 @@ class ArrowFile:
         raise DataError(f"{self.path} cannot be read as {kind}: it is something else, or damaged.")
 
 
-def _state(file: BinaryIO) -> tuple[int, int, int]:
-    """Return inode, size and modification time, which change when a file is written."""
-    found = os.fstat(file.fileno())
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _watched(file: BinaryIO, watch: Watch | None) -> None:
-    """Pass the whole content to ``watch``, and return to the beginning."""
-    while watch is not None and (block := file.read(BLOCK)):
-        watch(block)
-    file.seek(0)
+def _canonical(source: "_ParquetSource | _ArrowSource", name: str) -> CanonicalColumn:
+    built = CanonicalBuilder()
+    for piece in source.pieces(name):
+        built.add(piece)
+    return built.column()
 
 
 @dataclass(frozen=True)
@@ -99,7 +111,12 @@ class _ParquetSource:
         return self.file.schema_arrow
 
     def column(self, name: str) -> Any:
-        return self.file.read(columns=[name]).column(0)
+        return self.file.read(columns=[name]).column(name)
+
+    def pieces(self, name: str) -> Iterator[Any]:
+        """Yield a column as arrays of some records."""
+        for batch in self.file.iter_batches(ROWS, columns=[name]):
+            yield batch.column(name)
 
 
 @dataclass(frozen=True)
@@ -118,13 +135,26 @@ class _ArrowSource:
     def column(self, name: str) -> Any:
         return self._reader([self.schema.get_field_index(name)]).read_all().column(0)
 
+    def pieces(self, name: str) -> Iterator[Any]:
+        """Yield a column as arrays of some records."""
+        is_file = self._is_file()
+        reader = self._reader([self.schema.get_field_index(name)])
+        batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
+        for batch in batches:
+            column = batch.column(0)
+            for start in range(0, len(column), ROWS):
+                yield column.slice(start, ROWS)
+
     def _reader(self, fields: list[int] | None = None) -> Any:
         ipc = _pyarrow("pyarrow.ipc")
-        self.file.seek(0)
-        is_file = self.file.read(6) == b"ARROW1"
-        self.file.seek(0)
-        opened = ipc.open_file if is_file else ipc.open_stream
+        opened = ipc.open_file if self._is_file() else ipc.open_stream
         return opened(self.file, options=ipc.IpcReadOptions(included_fields=fields))
+
+    def _is_file(self) -> bool:
+        self.file.seek(0)
+        found = self.file.read(6) == b"ARROW1"
+        self.file.seek(0)
+        return found
 
 
 def require_pyarrow() -> None:

@@ -14,13 +14,14 @@ finite number, True and False as 1 and 0     number, as a double
 text that Python reads as a finite number    the same number; underscores are not accepted
 complex number without an imaginary part     its real part
 infinity                                     text, "inf" or "-inf"
-date or time                                 text in ISO 8601 format; midnight is left out
+date or time, also as text in such a format  text in ISO 8601 format; midnight is left out
 other text                                   text without surrounding spaces, in Unicode normal form C
 anything else                                missing
 ===========================================  ==========================================================
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -44,10 +45,17 @@ UNDERSCORE = "_"
 """Character refused in numbers: Python reads 1_000 as a number, but in a table it is a name or an error."""
 NO_TEXT = -1
 """Code of cells that are not text."""
-_MIDNIGHT = "T" + "00:00:00"
-_MICROSECONDS = 26
-"""Length of an ISO 8601 time with microseconds; smaller units are cut."""
+_TIME = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?([+-][0-9]{2}:[0-9]{2})?"
+)
+"""Date, time, fraction of a second and offset from UTC. pandas writes all times of a column to CSV files in the format
+that the longest needs, so the formats must be equal here."""
+_MIDNIGHT = "00:00:00"
+_MICROSECONDS = 6
+"""Digits of a fraction of a second that are read; smaller units are cut."""
 _EXACT = 2.0**53
+_REMEMBERED, _SHORT = 2**12, 64
+"""Number of different texts whose canonical form is remembered while a column is read, and their largest length."""
 
 
 @dataclass(frozen=True)
@@ -110,14 +118,91 @@ def canonical_column(values: object) -> CanonicalColumn:
     """
     if isinstance(values, CanonicalColumn):
         return values
-    array = _as_array(values)
-    if array.ndim != 1:
-        raise DataError("every column of the table must be one-dimensional, with one cell for each record.")
-    if array.dtype.kind in "biuf":
-        return _of_numbers(array)
-    if array.dtype.kind == "M":
-        array = array.astype("datetime64[us]").astype(object)
-    return _of_cells(array.tolist())
+    builder = CanonicalBuilder()
+    builder.add(values)
+    return builder.column()
+
+
+class CanonicalBuilder:
+    """Builder of a column in canonical form, from pieces. Beside the result, it holds a bounded number of texts."""
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[Floats, NDArray[np.int32]]] = []
+        self._texts: dict[str, int] = {}
+        self._known: dict[str, tuple[float, int]] = {}
+
+    def add(self, values: object) -> None:
+        """Add the cells of a one-dimensional list, array, series or Arrow column; no cell raises an error.
+
+        Raises
+        ------
+        DataError
+            If ``values`` is not one-dimensional.
+        """
+        array = _as_array(values)
+        if array.ndim != 1:
+            raise DataError("every column of the table must be one-dimensional, with one cell for each record.")
+        kind = array.dtype.kind
+        if kind in "biuf":
+            self._pieces.append(self._of_numbers(array))
+        elif kind in "Mm":
+            self._pieces.append(self._of_cells(array.astype(f"{kind}8[us]").astype(object).tolist()))
+        else:
+            self._pieces.append(self._of_cells(array.tolist()))
+
+    def column(self) -> CanonicalColumn:
+        """Return the column of all cells; call it once, since the pieces are dropped."""
+        pieces, texts = self._pieces, tuple(self._texts)
+        self._pieces = []
+        if len(pieces) == 1:
+            return CanonicalColumn(*pieces[0], texts)
+        numbers = np.concatenate([np.empty(0), *(numbers for numbers, _ in pieces)])
+        codes = _no_text(len(numbers))
+        if texts:
+            codes = np.concatenate([codes for _, codes in pieces])
+        return CanonicalColumn(numbers, codes, texts)
+
+    def _code(self, text: str) -> int:
+        return self._texts.setdefault(text, len(self._texts))
+
+    def _of_numbers(self, array: NDArray[Any]) -> tuple[Floats, NDArray[np.int32]]:
+        with np.errstate(over="ignore"):
+            numbers = array.astype(np.float64, copy=False)
+        if not np.isinf(numbers).any():
+            return numbers, _no_text(len(numbers))
+        numbers = numbers.copy()
+        codes = np.full(len(numbers), NO_TEXT, dtype=np.int32)
+        for sign in (math.inf, -math.inf):
+            where = numbers == sign
+            if where.any():
+                codes[where] = self._code(str(sign))
+        numbers[~np.isfinite(numbers)] = math.nan
+        return numbers, codes
+
+    def _of_cells(self, cells: list[Any]) -> tuple[Floats, NDArray[np.int32]]:
+        """Return numbers and codes of Python objects; equal short texts are read once."""
+        readers: dict[type, Callable[[Any], float | str | None] | None] = {}
+        known = self._known
+        numbers = np.full(len(cells), math.nan)
+        codes = np.full(len(cells), NO_TEXT, dtype=np.int32)
+        for place, cell in enumerate(cells):
+            kind = type(cell)
+            if kind is str and cell in known:
+                numbers[place], codes[place] = known[cell]
+                continue
+            if kind not in readers:
+                readers[kind] = _reader(kind)
+            reader = readers[kind]
+            found = None if reader is None else reader(cell)
+            if isinstance(found, str):
+                codes[place] = self._code(found)
+            elif found is not None:
+                numbers[place] = found
+            if kind is str and len(cell) <= _SHORT:
+                if len(known) >= _REMEMBERED:
+                    known.clear()
+                known[cell] = (float(numbers[place]), int(codes[place]))
+        return numbers, codes
 
 
 def canonical_columns(table: object, names: Iterable[str]) -> Iterator[CanonicalColumn]:
@@ -160,46 +245,9 @@ def _as_array(values: Any) -> NDArray[Any]:
     raise DataError("a column of the table cannot be read as one cell for each record.")
 
 
-def _of_numbers(array: NDArray[Any]) -> CanonicalColumn:
-    with np.errstate(over="ignore"):
-        numbers = array.astype(np.float64, copy=False)
-    if not np.isinf(numbers).any():
-        return CanonicalColumn(numbers, np.broadcast_to(np.int32(NO_TEXT), len(numbers)), ())
-    numbers = numbers.copy()
-    codes = np.full(len(numbers), NO_TEXT, dtype=np.int32)
-    texts: list[str] = []
-    for sign in (math.inf, -math.inf):
-        where = numbers == sign
-        if where.any():
-            codes[where] = len(texts)
-            texts.append(str(sign))
-    numbers[~np.isfinite(numbers)] = math.nan
-    return CanonicalColumn(numbers, codes, tuple(texts))
-
-
-def _of_cells(cells: list[Any]) -> CanonicalColumn:
-    """Return the canonical column of Python objects; equal objects of one type are read once."""
-    readers: dict[type, Callable[[Any], float | str | None] | None] = {}
-    known: dict[Any, tuple[float, int]] = {}
-    texts: dict[str, int] = {}
-    numbers = np.full(len(cells), math.nan)
-    codes = np.full(len(cells), NO_TEXT, dtype=np.int32)
-    for place, cell in enumerate(cells):
-        kind = type(cell)
-        if kind is str and cell in known:
-            numbers[place], codes[place] = known[cell]
-            continue
-        if kind not in readers:
-            readers[kind] = _reader(kind)
-        reader = readers[kind]
-        found = None if reader is None else reader(cell)
-        if isinstance(found, str):
-            codes[place] = texts.setdefault(found, len(texts))
-        elif found is not None:
-            numbers[place] = found
-        if kind is str:
-            known[cell] = (float(numbers[place]), int(codes[place]))
-    return CanonicalColumn(numbers, codes, tuple(texts))
+def _no_text(length: int) -> NDArray[np.int32]:
+    """Return the codes of cells without text, without memory for each."""
+    return np.broadcast_to(np.int32(NO_TEXT), length)
 
 
 def _reader(kind: type) -> Callable[[Any], float | str | None] | None:
@@ -214,10 +262,12 @@ def _reader(kind: type) -> Callable[[Any], float | str | None] | None:
         return lambda cell: None if cell.imag != 0 else _number(cell.real)
     if issubclass(kind, date | time | datetime):
         return _time
-    if issubclass(kind, timedelta | np.timedelta64):
-        return str
+    if issubclass(kind, timedelta):
+        return _duration
     if issubclass(kind, np.datetime64):
         return lambda cell: canonical_cell(cell.astype("datetime64[us]").item())
+    if issubclass(kind, np.timedelta64):
+        return lambda cell: canonical_cell(cell.astype("timedelta64[us]").item())
     return None
 
 
@@ -229,7 +279,7 @@ def _text(cell: str) -> float | str | None:
         with suppress(ValueError):
             number = float(stripped)
             return number if math.isfinite(number) else str(number)
-    return _storable(stripped)
+    return _iso_time(stripped) or _storable(stripped)
 
 
 def _storable(text: str) -> str | None:
@@ -252,6 +302,27 @@ def _number(cell: Any) -> float | str | None:
 
 def _time(cell: Any) -> str | None:
     try:
-        return str(cell.isoformat())[:_MICROSECONDS].removesuffix(_MIDNIGHT)
+        text = str(cell.isoformat())
+    except Exception:
+        return None
+    return _iso_time(text) or text
+
+
+def _iso_time(text: str) -> str | None:
+    """Return a date with a time in ISO 8601 format, without midnight and zero microseconds; None for other text."""
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return None
+    day, clock, fraction, offset = found.groups(default="")
+    digits = fraction[:_MICROSECONDS].ljust(_MICROSECONDS, "0")
+    if int(digits):
+        clock = f"{clock}.{digits}"
+    return day if clock == _MIDNIGHT and not offset else f"{day}T{clock}{offset}"
+
+
+def _duration(cell: Any) -> str | None:
+    """Return the text of a duration in microseconds; smaller units, which only pandas has, are cut."""
+    try:
+        return str(timedelta(days=cell.days, seconds=cell.seconds, microseconds=cell.microseconds))
     except Exception:
         return None

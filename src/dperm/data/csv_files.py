@@ -1,26 +1,33 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""CSV files in UTF-8, separated by commas, with a header. Declared types alone decide how cells are read."""
+"""CSV files in UTF-8 with a header, also compressed. Declared types alone decide how cells are read.
+
+One record must not change how another is read. Quotes could: an open quote makes one cell of all text up to the next
+quote. So a quote is accepted only at the beginning or the end of a cell, or doubled within quotes. Then every accepted
+record has an even number of quotes, and a record with an odd number leaves a quote open at the end of the file.
+"""
 
 import csv
 import io
-import os
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from dperm.data.byte_streams import CompressionError, StoredBytes, Watch, opened
+from dperm.data.canonical import CanonicalBuilder, CanonicalColumn
 from dperm.data.cells import CellReader, cell_reader
 from dperm.data.columns import Unseen
-from dperm.data.files import Declared, Progress, Watch, require_columns
+from dperm.data.files import SEPARATORS, Declared, Progress, require_columns
 from dperm.data.tables import Column
 from dperm.errors import DataError
+from dperm.presentation.spelling import arg
 
 ROWS = 2**13
 """Number of records in memory as text at a time."""
@@ -36,30 +43,21 @@ class NulError(Exception):
     """Raised for a file with a NUL byte."""
 
 
-class WatchedBytes(io.RawIOBase):
-    """Byte stream of a file without NUL bytes, which shows each block to ``watch`` and counts the bytes read."""
+class PlainBytes(io.RawIOBase):
+    """Content of a file without NUL bytes."""
 
-    def __init__(self, file: io.FileIO, watch: Watch | None = None) -> None:
-        self._file, self._watch, self._done = file, watch, 0
-        self._size = os.fstat(file.fileno()).st_size
-
-    @property
-    def share(self) -> float:
-        """Share of the file that was read, from 0 to 1."""
-        return min(1.0, self._done / self._size) if self._size else 1.0
+    def __init__(self, content: io.RawIOBase) -> None:
+        self._content = content
 
     def readable(self) -> bool:
         """Return True, as `io.BufferedReader` requires."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # the base class says bytes-like
-        """Fill the buffer from the file, and return the number of bytes."""
-        count = self._file.readinto(buffer) or 0
-        block = without_nul(bytes(buffer[:count]))
-        if self._watch is not None:
-            self._watch(block)
-        self._done += count
-        return count
+        """Fill the buffer, and return the number of bytes."""
+        block = without_nul(self._content.read(len(buffer)) or b"")
+        buffer[: len(block)] = block
+        return len(block)
 
 
 def without_nul(block: bytes) -> bytes:
@@ -74,39 +72,58 @@ class CsvFile:
     """CSV file with a header, read by `read_table`."""
 
     path: Path
+    separator: str = ","
 
     def types(self) -> dict[str, str]:
         """Return the names in the header line, with unknown types; nothing below it is decoded."""
-        with open(self.path, "rb") as file:
-            names = self._understood(lambda: self._names(without_nul(_first_line(file)).decode()))
-        require_columns(self.path, names, {})
+        names = self._understood(self._header)
+        self._require_columns(names, ())
         return dict.fromkeys(names, "")
 
     def read(
         self, declared: Declared, progress: Progress, watch: Watch | None = None, unseen: Unseen = "raise"
     ) -> dict[str, Column]:
         """Return the declared columns, read some records at a time."""
-        with self._opened(watch) as (source, text):
-            return self._understood(lambda: self._read(source, text, declared, progress, unseen))
+        return self._understood(lambda: self._read(declared, progress, watch, unseen))
 
-    def _read(
-        self, source: WatchedBytes, text: io.TextIOWrapper, declared: Declared, progress: Progress, unseen: Unseen
-    ) -> dict[str, Column]:
-        names = self._names(_first_text(text))
-        require_columns(self.path, names, declared)
-        wanted = {name: (names.index(name), cell_reader(column, unseen)) for name, column in declared.items()}
+    def read_raw(
+        self, names: Iterable[str], progress: Progress, watch: Watch | None = None
+    ) -> dict[str, CanonicalColumn]:
+        """Return the columns of these names in canonical form, read some records at a time."""
+        return self._understood(lambda: self._read_raw(list(names), progress, watch))
+
+    def _header(self) -> list[str]:
+        with opened(self.path) as (_, content):
+            return self._names(without_nul(_first_line(content)).decode())
+
+    def _read(self, declared: Declared, progress: Progress, watch: Watch | None, unseen: Unseen) -> dict[str, Column]:
         pieces: dict[str, list[Column]] = {name: [] for name in declared}
-        for rows in self._pieces(csv.reader(text, strict=True), len(names)):
-            _read_piece(rows, wanted, pieces)
-            progress(source.share)
-        return {name: _joined(found) for name, found in pieces.items()}
+        with self._opened(watch) as (source, text):
+            names = self._names(_first_text(text))
+            self._require_columns(names, declared)
+            wanted = {name: (names.index(name), cell_reader(column, unseen)) for name, column in declared.items()}
+            for rows in self._pieces(self._records(text), len(names)):
+                _read_piece(rows, wanted, pieces)
+                progress(source.share)
+        return {name: _joined(pieces.pop(name)) for name in declared}
+
+    def _read_raw(self, wanted: list[str], progress: Progress, watch: Watch | None) -> dict[str, CanonicalColumn]:
+        built = {name: CanonicalBuilder() for name in wanted}
+        with self._opened(watch) as (source, text):
+            names = self._names(_first_text(text))
+            self._require_columns(names, wanted)
+            for rows in self._pieces(self._records(text), len(names)):
+                for name, column in built.items():
+                    place = names.index(name)
+                    column.add([row[place] for row in rows])
+                progress(source.share)
+        return {name: built.pop(name).column() for name in wanted}
 
     @contextmanager
-    def _opened(self, watch: Watch | None) -> Iterator[tuple[WatchedBytes, io.TextIOWrapper]]:
-        """Open the file, and yield its bytes and its text."""
-        with open(self.path, "rb", buffering=0) as file:
-            source = WatchedBytes(file, watch)
-            text = io.TextIOWrapper(io.BufferedReader(source, BUFFER), encoding="utf-8-sig", newline="")
+    def _opened(self, watch: Watch | None) -> Iterator[tuple[StoredBytes, io.TextIOWrapper]]:
+        """Open the file, and yield its stored bytes and its text."""
+        with opened(self.path, watch) as (source, content):
+            text = io.TextIOWrapper(io.BufferedReader(PlainBytes(content), BUFFER), encoding="utf-8-sig", newline="")
             try:
                 yield source, text
             finally:
@@ -122,11 +139,13 @@ class CsvFile:
             return work()
         except UnicodeDecodeError:
             rule = "UTF-8 text. Save it as UTF-8."
+        except CompressionError as error:
+            rule = str(error)
         except NulError:
             rule = "UTF-8 text without NUL bytes (UTF-16 has them)."
         except csv.Error:
             rule = (
-                "CSV: cells with commas, quotes or line ends inside stand in double quotes, a quote inside them is "
+                "CSV: cells with separators, quotes or line ends inside stand in double quotes, a quote inside them is "
                 'doubled (""), every quote is closed (in the header, on its line), and no cell is longer than '
                 f"{csv.field_size_limit()} characters."
             )
@@ -136,7 +155,19 @@ class CsvFile:
         """Return the names in the header line. An open quote in it does not swallow a record."""
         if not line:
             raise DataError(f"{self.path} must begin with a line of column names, and it is empty.")
-        return next(csv.reader([line], strict=True))
+        return next(self._records([line]))
+
+    def _require_columns(self, names: list[str], wanted: Iterable[str]) -> None:
+        """Raise DataError for missing columns and invalid names, first for a file with another separator."""
+        if len(names) == 1 and names[0] not in wanted and any(sign in names[0] for sign in SEPARATORS.values()):
+            raise DataError(
+                f"{self.path} has a header with one column, and another separator in its name.",
+                remedy=f"Choose the separator of the file: {arg('separator')} is one of {', '.join(SEPARATORS)}.",
+            )
+        require_columns(self.path, names, wanted)
+
+    def _records(self, lines: Iterable[str]) -> Rows:
+        return csv.reader(_quoted_lines(lines, self.separator), strict=True, delimiter=self.separator)
 
     def _pieces(self, records: Rows, width: int) -> Iterator[list[list[str]]]:
         """Yield some records at a time, all as wide as the header.
@@ -155,10 +186,31 @@ class CsvFile:
                 yield rows
 
 
-def _first_line(file: BinaryIO) -> bytes:
+def _quoted_lines(lines: Iterable[str], separator: str) -> Iterator[str]:
+    """Yield the lines; raise csv.Error for a quote that neither begins nor ends a cell, and is not doubled."""
+    inside = False
+    for line in lines:
+        if '"' in line:
+            parts = line.split('"')
+            first, last = int(inside), len(parts) - 1
+            for place in range(first, last + 1, 2):  # the parts outside of quotes
+                part = parts[place]
+                closes, opens = place > 0, place < last
+                if closes and opens and not part:  # a doubled quote
+                    continue
+                if closes and not part.startswith(separator) and part.strip("\r\n"):
+                    raise csv.Error
+                if opens and part and not part.endswith(separator):
+                    raise csv.Error
+            inside ^= last % 2 == 1
+        yield line
+
+
+def _first_line(file: io.RawIOBase) -> bytes:
     """Return the first nonempty line without its end (CR, LF or both), as `io.TextIOWrapper` would read it."""
-    found = bytearray(file.read(len(BOM_UTF8)).removeprefix(BOM_UTF8))
-    while block := file.read(BLOCK):
+    begin = io.BufferedReader(file, BLOCK)
+    found = bytearray(begin.read(len(BOM_UTF8)).removeprefix(BOM_UTF8))
+    while block := begin.read1(BLOCK):
         found += block
         if not (found := found.lstrip(b"\r\n")):
             continue
