@@ -87,8 +87,11 @@ class MemberBytes(StoredBytes):
 
 
 class _Decompressor(Protocol):
-    eof: bool
-    unused_data: bytes
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
 
     @property
     def needs_input(self) -> bool: ...
@@ -178,7 +181,7 @@ def _xz(source: StoredBytes) -> Any:
 
 
 def _member(source: StoredBytes) -> Any:
-    archive = _understood(lambda: zipfile.ZipFile(source))  # type: ignore[arg-type]  # it reads and seeks
+    archive = _understood(lambda: zipfile.ZipFile(source))
     members = archive.infolist()
     if len(members) != 1 or not members[0].filename.lower().endswith(".csv"):
         raise CompressionError("a zip archive of exactly one member, whose name ends in .csv.")

@@ -22,7 +22,7 @@ anything else                                missing
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -54,8 +54,6 @@ _MIDNIGHT = "00:00:00"
 _MICROSECONDS = 6
 """Digits of a fraction of a second that are read; smaller units are cut."""
 _EXACT = 2.0**53
-_REMEMBERED, _SHORT = 2**12, 64
-"""Number of different texts whose canonical form is remembered while a column is read, and their largest length."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +122,11 @@ def canonical_column(values: object) -> CanonicalColumn:
 
 
 class CanonicalBuilder:
-    """Builder of a column in canonical form, from pieces. Beside the result, it holds a bounded number of texts."""
+    """Builder of a column in canonical form, from pieces. Beside the result, it holds the texts of one piece."""
 
     def __init__(self) -> None:
         self._pieces: list[tuple[Floats, NDArray[np.int32]]] = []
         self._texts: dict[str, int] = {}
-        self._known: dict[str, tuple[float, int]] = {}
 
     def add(self, values: object) -> None:
         """Add the cells of a one-dimensional list, array, series or Arrow column; no cell raises an error.
@@ -149,6 +146,19 @@ class CanonicalBuilder:
             self._pieces.append(self._of_cells(array.astype(f"{kind}8[us]").astype(object).tolist()))
         else:
             self._pieces.append(self._of_cells(array.tolist()))
+
+    def add_texts(self, cells: Sequence[str]) -> None:
+        """Add cells that are all text, such as those of a CSV file; faster than `add`, with the same result."""
+        with suppress(ValueError):
+            if UNDERSCORE not in "".join(cells):
+                numbers = np.array(list(map(float, cells)), dtype=np.float64)
+                if np.isfinite(numbers).all():
+                    self._pieces.append((numbers, _no_text(len(numbers))))
+                    return
+        places = {cell: place for place, cell in enumerate(dict.fromkeys(cells))}
+        numbers, codes = self._of_cells(list(places))
+        index = np.fromiter(map(places.__getitem__, cells), dtype=np.intp, count=len(cells))
+        self._pieces.append((numbers[index], codes[index]))
 
     def column(self) -> CanonicalColumn:
         """Return the column of all cells; call it once, since the pieces are dropped."""
@@ -180,9 +190,9 @@ class CanonicalBuilder:
         return numbers, codes
 
     def _of_cells(self, cells: list[Any]) -> tuple[Floats, NDArray[np.int32]]:
-        """Return numbers and codes of Python objects; equal short texts are read once."""
+        """Return numbers and codes of Python objects; equal texts are read once."""
         readers: dict[type, Callable[[Any], float | str | None] | None] = {}
-        known = self._known
+        known: dict[str, tuple[float, int]] = {}
         numbers = np.full(len(cells), math.nan)
         codes = np.full(len(cells), NO_TEXT, dtype=np.int32)
         for place, cell in enumerate(cells):
@@ -198,9 +208,7 @@ class CanonicalBuilder:
                 codes[place] = self._code(found)
             elif found is not None:
                 numbers[place] = found
-            if kind is str and len(cell) <= _SHORT:
-                if len(known) >= _REMEMBERED:
-                    known.clear()
+            if kind is str:
                 known[cell] = (float(numbers[place]), int(codes[place]))
         return numbers, codes
 

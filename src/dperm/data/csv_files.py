@@ -115,7 +115,7 @@ class CsvFile:
             for rows in self._pieces(self._records(text), len(names)):
                 for name, column in built.items():
                     place = names.index(name)
-                    column.add([row[place] for row in rows])
+                    column.add_texts([row[place] for row in rows])
                 progress(source.share)
         return {name: built.pop(name).column() for name in wanted}
 
