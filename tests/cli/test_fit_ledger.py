@@ -89,7 +89,7 @@ def test_where_n_is_known_the_budget_is_asked_before_the_data_are_read(opened, e
     from dperm.data import files
 
     opened(limit=0.5, adjacency=adjacency)
-    monkeypatch.setattr(files, "read_table", lambda *given: pytest.fail("the data were read"))
+    monkeypatch.setattr(files, "read_table", lambda *given, **more: pytest.fail("the data were read"))
     monkeypatch.setattr(charging.Account, "require_file", lambda *given: pytest.fail("the data were hashed"))
     assert "remains" in ends(3, f"{FIT} {more}").stderr
 

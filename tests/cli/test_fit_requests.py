@@ -69,7 +69,7 @@ def test_a_delta_above_the_share_is_refused_before_the_data_are_read(opened, end
     from dperm.data import files
 
     ledger = opened()
-    monkeypatch.setattr(files, "read_table", lambda *given: pytest.fail("the data were read"))
+    monkeypatch.setattr(files, "read_table", lambda *given, **more: pytest.fail("the data were read"))
     said = ends(2, f"{verb} --delta 1e-5").stderr
     assert "its share of the limit's delta, 1e-06" in said and "Leave --delta out" in said
     assert ledger.bookings() == ()

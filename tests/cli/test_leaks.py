@@ -94,7 +94,7 @@ def test_a_file_without_a_header_does_not_show_its_first_record(desk, ends):
 def test_what_nobody_foresaw_is_reported_without_its_words(desk, ends, monkeypatch):
     from dperm.data import files
 
-    def breaks(*given):
+    def breaks(*given, **more):
         raise ValueError("could not convert string to float: 'SECRET'")
 
     monkeypatch.setattr(files, "read_table", breaks)
@@ -105,7 +105,7 @@ def test_what_nobody_foresaw_is_reported_without_its_words(desk, ends, monkeypat
 def test_data_that_do_not_fit_into_memory_are_refused(desk, ends, monkeypatch):
     from dperm.data import files
 
-    def breaks(*given):
+    def breaks(*given, **more):
         raise MemoryError("unable to allocate SECRET")
 
     monkeypatch.setattr(files, "read_table", breaks)
@@ -119,9 +119,9 @@ def test_warnings_of_other_libraries_are_not_shown(desk, ends, monkeypatch):
 
     known = files.read_table
 
-    def warns(*given):
+    def warns(*given, **more):
         warnings.warn("SECRET", RuntimeWarning, stacklevel=2)
-        return known(*given)
+        return known(*given, **more)
 
     monkeypatch.setattr(files, "read_table", warns)
     assert ends(0, FIT).stderr == ""

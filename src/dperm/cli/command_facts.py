@@ -32,6 +32,10 @@ def facts_of(request: "FitRequest", account: "Account", data: Path) -> dict[str,
         "quantile": request.quantile,
         "seed": request.seed,
     }
+    if request.invalid != "raise":  # only if given: commands of earlier versions have no such facts
+        options["invalid"] = request.invalid
+    if request.separator != ",":
+        options["separator"] = request.separator
     return {COMMAND: options, FILE: account.ledger.fingerprint(data)}
 
 
@@ -58,8 +62,8 @@ def require_same(booked: "Booking", now: Mapping[str, Any]) -> None:
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in now.items():
-        old = before.get(name)
+    for name in [*now, *(name for name in before if name not in now)]:
+        old, value = before.get(name), now.get(name)
         if old == value:
             continue
         if name == "schema":

@@ -10,6 +10,7 @@ from dperm.errors import DataError
 
 if TYPE_CHECKING:
     from dperm.data import PublicEncoder
+    from dperm.data.canonical import CanonicalColumn
     from dperm.data.tables import Column
 
 SCHEMA_FILE = {
@@ -33,7 +34,7 @@ STORED_SCHEMA = {
 
 def features_of(
     encoder: "PublicEncoder",
-    table: "Mapping[str, Column]",
+    table: "Mapping[str, Column | CanonicalColumn]",
     remedies: Mapping[str, str] = SCHEMA_FILE,
     *,
     unseen: Unseen = "raise",

@@ -38,6 +38,8 @@ charged.
 Examples:
   dperm fit data.csv --target income --epsilon 1 --schema schema.toml
   dperm fit data.csv --target income --epsilon 1 --schema schema.toml --ledger census.ledger --out model.dperm
+  dperm fit data.csv.gz --separator ";" --target income --epsilon 1 --schema schema.toml --invalid drop
+  dperm fit data.csv --target income --schema schema.toml --diagnose
   dperm fit data.csv --target income --epsilon inf --not-private --schema schema.toml --out plain.dperm
 """
 
@@ -82,6 +84,8 @@ def fit(
     clip: options.Clip = None,
     n: options.Rows = None,
     quantile: options.Quantile = None,
+    invalid: options.Invalid = "raise",
+    separator: options.Separator = ",",
     seed: Annotated[
         int | None,
         typer.Option(
@@ -94,6 +98,14 @@ def fit(
     not_private: Annotated[
         bool, typer.Option("--not-private", help="Allow --epsilon inf and --seed, which give no guarantee.")
     ] = False,
+    diagnose: Annotated[
+        bool,
+        typer.Option(
+            "--diagnose",
+            help="Instead of a fit, list the first 20 cells of DATA that break the schema, for the data holder only. "
+            "Nothing is fitted, charged or written.",
+        ),
+    ] = False,
     force: options.Force = False,
     json: AsJson = False,
 ) -> None:
@@ -104,7 +116,14 @@ def fit(
         with Interrupts() as interrupts, note_nothing_charged(interrupts):
             from dperm.cli.charging import Account, RepeatedRequestError, delta_of, relation_of
             from dperm.cli.fit_request import FitRequest, checked_privacy, read_schema
+            from dperm.data.bounded import invalid_rows
+            from dperm.data.files import separator_name
 
+            if diagnose:
+                from dperm.cli.diagnosis import print_diagnosis
+
+                print_diagnosis(data, read_schema(schema, target, data), separator, as_json=json)
+                return
             size = checked_privacy(epsilon, seed, not_private=not_private)
             declared = read_schema(schema, target, data)
             charged = Account.of(ledger, account, request_id)
@@ -121,6 +140,8 @@ def fit(
                 n=n,
                 quantile=quantile,
                 seed=seed,
+                invalid=invalid_rows(invalid),
+                separator=separator_name(separator),
             )
             inputs = (data, *([schema] if schema else []), *([Path(ledger)] if ledger else []))
             files = _FitFiles(data, out, account=charged, force=force, json=json, inputs=inputs)
@@ -262,11 +283,12 @@ def _fitted(
     estimator = request.model.set_params(ledger=budget)
     with progress_bar(f"Reading {files.data.name}") as progress:
         columns = {**request.schema.encoder.columns, target.name: target}
-        table = read_table(files.data, columns, progress, None if content is None else content.update)
+        watch = None if content is None else content.update
+        table = read_table(files.data, columns, progress, watch, unseen=request.unseen, separator=request.separator)
     if content is not None:
         require_unchanged(files.data, known[FILE], content.text)
     labels = table.pop(target.name)
     with spinner("Encoding ..."):
-        features = features_of(request.schema.encoder, table)
+        features = features_of(request.schema.encoder, table, unseen=request.unseen)
     with spinner("Learning ..."):
         return estimator.fit(features, labels)

@@ -14,6 +14,7 @@ from dperm.cli.model_options import ESTIMATORS
 from dperm.errors import AssumptionError, LeakError, ParameterError
 
 if TYPE_CHECKING:
+    from dperm.data.columns import Unseen
     from dperm.data.schema import Schema, TargetSchema
     from dperm.methods.plan import Plan
 
@@ -28,6 +29,10 @@ class FitRequest:
     ----------
     seed
         Makes the fit reproducible and NOT PRIVATE; None for noise from the operating system.
+    invalid
+        Treatment of cells outside the schema, "raise" or "drop", as in the estimators.
+    separator
+        Separator of the cells of a CSV file, by its name.
     """
 
     schema: "Schema"
@@ -41,6 +46,13 @@ class FitRequest:
     n: int | None
     quantile: float | None
     seed: int | None = None
+    invalid: str = "raise"
+    separator: str = ","
+
+    @property
+    def unseen(self) -> "Unseen":
+        """Treatment of values outside the declarations of columns, as in models of raw tables."""
+        return "other" if self.invalid == "drop" else "raise"
 
     @property
     def target(self) -> "TargetSchema":
@@ -65,6 +77,7 @@ class FitRequest:
             "C": self.C,
             "clip": self.clip,
             "n": self.n,
+            "invalid": self.invalid,
             "random_state": self.seed,
         }
         if self.quantile is not None:

@@ -10,10 +10,19 @@ import typer
 from dperm.cli.options import adjacency_names, number
 
 ESTIMATORS = "logistic|svc|linear|huber|quantile"
-TABLE_HELP = "Table in a .csv, .parquet, .arrow or .feather file."
+TABLE_HELP = "Table in a .csv, .parquet, .arrow or .feather file; CSV may be compressed, as in .csv.gz."
 EPSILON_HELP = "Privacy-loss bound epsilon; smaller is more private."
 ADJACENCY_HELP = "Neighbouring data sets: one record added or removed, or one record replaced (n is public)."
 Data = Annotated[Path, typer.Argument(metavar="DATA", show_default=False, help=TABLE_HELP)]
+Separator = Annotated[
+    str,
+    typer.Option(
+        "--separator",
+        metavar=",|;|tab|'|'",
+        autocompletion=lambda: [",", ";", "tab", "|"],
+        help="Separator of the cells of a CSV file: a comma, a semicolon, a tab (tab or \\t) or a vertical bar.",
+    ),
+]
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", show_default=False, help="Model file written by dperm fit.")
 ]
@@ -87,6 +96,16 @@ Rows = Annotated[
         metavar="N",
         show_default=False,
         help='Public number of records. Optional for "dperm fit"; "dperm plan fit" requires it under replace_one.',
+    ),
+]
+Invalid = Annotated[
+    str,
+    typer.Option(
+        "--invalid",
+        metavar="raise|drop",
+        autocompletion=lambda: ["raise", "drop"],
+        help="Cells outside the schema: raise refuses the file; drop encodes undeclared values as other and missing "
+        "ones as missing or impute, else as 0, and gives records with an invalid label the weight 0.",
     ),
 ]
 Quantile = Annotated[

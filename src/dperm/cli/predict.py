@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dperm.cli.model_options import Data, Force, ModelFile
+from dperm.cli.model_options import Data, Force, ModelFile, Separator
 from dperm.cli.options import AsJson
 from dperm.cli.running import progress_bar, reported_errors, spinner
 from dperm.errors import ParameterError
@@ -59,6 +59,7 @@ def predict(
             help="Values outside the schema: other encodes them, raise refuses the file.",
         ),
     ] = "other",
+    separator: Separator = ",",
     force: Force = False,
     json: AsJson = False,
 ) -> None:
@@ -74,7 +75,7 @@ def predict(
             require_writable("-o", output)
             require_free("-o", output, force=force, inputs=(model, data))
         estimator, schema = _loaded(model, probabilities)
-        columns = _predicted(estimator, schema, data, probabilities, treatment)
+        columns = _predicted(estimator, schema, data, probabilities, treatment, separator)
         if output is not None:
             _write(output, columns)
         if output is not None and json:
@@ -104,14 +105,14 @@ def _loaded(path: Path, probabilities: bool) -> "tuple[Any, Schema]":
 
 
 def _predicted(
-    estimator: Any, schema: "Schema", data: Path, probabilities: bool, unseen: "Unseen"
+    estimator: Any, schema: "Schema", data: Path, probabilities: bool, unseen: "Unseen", separator: str
 ) -> dict[str, list[Any]]:
     """Read the data and return the columns of predictions by name."""
     from dperm.cli.encoding import STORED_SCHEMA, features_of
     from dperm.data.files import read_table
 
     with progress_bar(f"Reading {data.name}") as progress:
-        table = read_table(data, schema.encoder.columns, progress, unseen=unseen)
+        table = read_table(data, schema.encoder.columns, progress, unseen=unseen, separator=separator)
     with spinner("Predicting ..."):
         features = features_of(schema.encoder, table, STORED_SCHEMA, unseen=unseen)
         return _columns(estimator, schema, features, probabilities)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dperm.cli.model_options import TABLE_HELP, Data, Force
+from dperm.cli.model_options import TABLE_HELP, Data, Force, Separator
 from dperm.cli.options import AsJson
 from dperm.cli.running import reported_errors
 
@@ -63,6 +63,7 @@ def draft(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", show_default="stdout", help="File for the draft.")
     ] = None,
+    separator: Separator = ",",
     force: Force = False,
     json: AsJson = False,
 ) -> None:
@@ -76,7 +77,7 @@ def draft(
 
         if output is not None:
             require_free("-o", output, force=force, inputs=(data,))
-        types = table_file(data).types()
+        types = table_file(data, separator=separator).types()
         text = drafted(types, target)
         if output is not None:
             write_text(output, text)
@@ -92,6 +93,7 @@ def draft(
 def check(
     schema: Annotated[Path, typer.Argument(metavar="SCHEMA", show_default=False, help="Schema file (TOML).")],
     data: Annotated[Path | None, typer.Argument(metavar="DATA", show_default=False, help=TABLE_HELP)] = None,
+    separator: Separator = ",",
     json: AsJson = False,
 ) -> None:
     """Check a schema, and the columns of a file."""
@@ -100,18 +102,18 @@ def check(
         from dperm.data.schema import Schema
 
         found = Schema.load(schema)
-        unused = [] if data is None else _compared(found, data)
+        unused = [] if data is None else _compared(found, data, separator)
         if json:
             print_json(_as_data(found, unused))
         else:
             _print_facts(schema, found, data, unused)
 
 
-def _compared(schema: "Schema", data: Path) -> list[str]:
+def _compared(schema: "Schema", data: Path, separator: str) -> list[str]:
     """Return the unused columns of a file; refuses a file without a declared column."""
     from dperm.data.files import require_columns, table_file
 
-    names = list(table_file(data).types())
+    names = list(table_file(data, separator=separator).types())
     target = {} if schema.target is None else {schema.target.name: schema.target}
     wanted = {**schema.encoder.columns, **target}
     require_columns(data, names, wanted)

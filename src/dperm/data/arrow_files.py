@@ -14,7 +14,8 @@ from dperm.checks import shown
 from dperm.data.byte_streams import Watch, file_state, pass_content, require_unchanged
 from dperm.data.canonical import CanonicalBuilder, CanonicalColumn
 from dperm.data.cells import as_classes, as_numbers
-from dperm.data.columns import Categorical, Numeric, Unseen
+from dperm.data.columns import AnyColumn, Categorical, Numeric, Unseen
+from dperm.data.diagnosis import Piece, require_declared
 from dperm.data.files import Declared, Progress, require_columns
 from dperm.data.schema import TargetSchema
 from dperm.data.tables import Column, column
@@ -41,19 +42,24 @@ class ArrowFile:
 
     def read(
         self, declared: Declared, progress: Progress, watch: Watch | None = None, unseen: Unseen = "raise"
-    ) -> dict[str, Column]:
+    ) -> dict[str, Column | CanonicalColumn]:
         """Return the declared columns, all from the same open file.
 
-        ``unseen`` changes nothing: a column of a type that does not fit its declaration is always refused.
+        Columns declared as canonical are of any type, and are returned in canonical form.
+
+        A column of a type that does not fit its declaration is refused, also if ``unseen`` is "other".
         pyarrow reads from several places, so a file with ``watch`` is read twice. A change in between is refused.
         """
-        found: dict[str, Column] = {}
+        found: dict[str, Column | CanonicalColumn] = {}
         with self._opened(watch) as (source, schema):
             require_columns(self.path, list(schema.names), declared)
             for place, (name, known) in enumerate(declared.items()):
-                _require_kind(name, known, _kind(schema.field(name).type))
-                values = self._understood(partial(source.column, name))
-                found[name] = _checked(name, known, column({name: values}, name))
+                if not isinstance(known, TargetSchema) and known.canonical:
+                    found[name] = self._understood(partial(_canonical, source, name))
+                else:
+                    _require_kind(name, known, _kind(schema.field(name).type))
+                    values = self._understood(partial(source.column, name))
+                    found[name] = _checked(name, known, column({name: values}, name), unseen)
                 progress((place + 1) / len(declared))
         return found
 
@@ -69,6 +75,19 @@ class ArrowFile:
                 found[name] = self._understood(partial(_canonical, source, name))
                 progress((place + 1) / len(wanted))
         return found
+
+    def pieces(self, declared: Declared, progress: Progress) -> Iterator[Piece]:
+        """Yield the declared cells of some records at a time, column by column."""
+        with self._opened(None) as (source, schema):
+            require_columns(self.path, list(schema.names), declared)
+            for place, (name, known) in enumerate(declared.items()):
+                _require_kind(name, known, _kind(schema.field(name).type))
+                first, read = 1, partial(_require_valid, name, known)
+                found = self._understood(partial(source.pieces, name))
+                while (cells := self._understood(partial(next, found, None))) is not None:
+                    yield Piece(range(first, first + len(cells)), name, cells, read)
+                    first += len(cells)
+                progress((place + 1) / len(declared))
 
     @contextmanager
     def _opened(self, watch: Watch | None) -> Iterator[tuple["_ParquetSource | _ArrowSource", Any]]:
@@ -93,6 +112,11 @@ class ArrowFile:
             return work()
         kind = self.path.suffix.lower()[1:]
         raise DataError(f"{self.path} cannot be read as {kind}: it is something else, or damaged.")
+
+
+def _require_valid(name: str, known: AnyColumn | TargetSchema, cells: Any) -> None:
+    """Raise DataError if a fit refuses some cells of a column."""
+    require_declared(name, known, _checked(name, known, column({name: cells}, name), "raise"))
 
 
 def _canonical(source: "_ParquetSource | _ArrowSource", name: str) -> CanonicalColumn:
@@ -216,10 +240,12 @@ def _without_empty_text(values: Column, known: Categorical) -> Column:
     return values
 
 
-def _checked(name: str, known: object, values: Column) -> Column:
+def _checked(name: str, known: object, values: Column, unseen: Unseen) -> Column:
     """Return a column, with the target checked against its declaration. The encoder checks other columns."""
     if isinstance(known, Categorical):
         return _without_empty_text(values, known)
     if not isinstance(known, TargetSchema):
         return values
-    return as_numbers(name, values) if known.classes is None else as_classes(name, values, known.classes)
+    if known.classes is None:
+        return as_numbers(name, values, unseen)
+    return as_classes(name, values, known.classes, unseen)

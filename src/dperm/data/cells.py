@@ -107,41 +107,47 @@ class ClassCells:
     """Reader of labels from a set of declared classes."""
 
     classes: tuple[Any, ...]
+    unseen: Unseen = "raise"
 
     def read(self, name: str, cells: Sequence[str]) -> Column:
-        """Return an array of declared classes."""
-        return as_classes(name, CategoryCells(self.classes).read(name, cells), self.classes)
+        """Return an array of declared classes and, if ``unseen`` is "other", None for other labels."""
+        return as_classes(name, CategoryCells(self.classes).read(name, cells), self.classes, self.unseen)
 
 
 @dataclass(frozen=True)
 class RangeCells:
     """Reader of finite numbers to predict."""
 
+    unseen: Unseen = "raise"
+
     def read(self, name: str, cells: Sequence[str]) -> Column:
-        """Return finite doubles, one for each cell."""
-        return as_numbers(name, NumberCells("as the target has a range").read(name, cells))
+        """Return doubles, one for each cell; finite ones, unless ``unseen`` is "other"."""
+        return as_numbers(name, NumberCells("as the target has a range", self.unseen).read(name, cells), self.unseen)
 
 
 def cell_reader(declared: AnyColumn | TargetSchema, unseen: Unseen = "raise") -> CellReader:
-    """Return the reader for a declared column or target; ``unseen`` is "other" if text in numbers is missing."""
+    """Return the reader for a declared column or target.
+
+    If ``unseen`` is "other", text in numbers is missing, and invalid labels are None or NaN.
+    """
     if isinstance(declared, TargetSchema):
-        return RangeCells() if declared.classes is None else ClassCells(declared.classes)
+        return RangeCells(unseen) if declared.classes is None else ClassCells(declared.classes, unseen)
     if declared.canonical:
         return RawCells()
     return NumberCells(unseen=unseen) if isinstance(declared, Numeric) else CategoryCells(tuple(declared.categories))
 
 
-def as_classes(name: str, values: Column, classes: tuple[Any, ...]) -> NDArray[Any]:
-    """Return the declared class of each value; text and numbers differ.
+def as_classes(name: str, values: Column, classes: tuple[Any, ...], unseen: Unseen = "raise") -> NDArray[Any]:
+    """Return the declared class of each value, where text and numbers differ, or None.
 
     Raises
     ------
     DataError
-        If a value is no declared class.
+        If ``unseen`` is "raise" and a value is no declared class.
     """
     by_key = {value if isinstance(value, str) else float(value): value for value in classes}
     labels = [by_key.get(value) for value in values.tolist()]
-    if None in labels:
+    if unseen == "raise" and None in labels:
         raise DataError(
             f"column {shown(name)} must hold the classes that the schema declares, in every record (text and numbers "
             "differ).",
@@ -152,8 +158,10 @@ def as_classes(name: str, values: Column, classes: tuple[Any, ...]) -> NDArray[A
     return found
 
 
-def as_numbers(name: str, values: Column) -> NDArray[Any]:
-    """Return the values; raise DataError unless all are finite numbers."""
+def as_numbers(name: str, values: Column, unseen: Unseen = "raise") -> NDArray[Any]:
+    """Return the values; raise DataError unless all are finite numbers or ``unseen`` is "other"."""
+    if unseen == "other":
+        return values
     if values.dtype == object or not np.isfinite(values).all():
         raise DataError(f"column {shown(name)} must hold a finite number in every record, as the target has a range.")
     return values

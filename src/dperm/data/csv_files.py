@@ -24,6 +24,7 @@ from dperm.data.byte_streams import CompressionError, StoredBytes, Watch, opened
 from dperm.data.canonical import CanonicalBuilder, CanonicalColumn
 from dperm.data.cells import CellReader, cell_reader
 from dperm.data.columns import Unseen
+from dperm.data.diagnosis import Piece, refuse, text_reader
 from dperm.data.files import SEPARATORS, Declared, Progress, require_columns
 from dperm.data.tables import Column
 from dperm.errors import DataError
@@ -82,7 +83,7 @@ class CsvFile:
 
     def read(
         self, declared: Declared, progress: Progress, watch: Watch | None = None, unseen: Unseen = "raise"
-    ) -> dict[str, Column]:
+    ) -> dict[str, Column | CanonicalColumn]:
         """Return the declared columns, read some records at a time."""
         return self._understood(lambda: self._read(declared, progress, watch, unseen))
 
@@ -92,11 +93,19 @@ class CsvFile:
         """Return the columns of these names in canonical form, read some records at a time."""
         return self._understood(lambda: self._read_raw(list(names), progress, watch))
 
+    def pieces(self, declared: Declared, progress: Progress) -> Iterator[Piece]:
+        """Yield the declared cells of some records at a time, and the records of another length than the header."""
+        found = self._unchecked_pieces(declared, progress)
+        while (piece := self._understood(lambda: next(found, None))) is not None:
+            yield piece
+
     def _header(self) -> list[str]:
         with opened(self.path) as (_, content):
             return self._names(without_nul(_first_line(content)).decode())
 
-    def _read(self, declared: Declared, progress: Progress, watch: Watch | None, unseen: Unseen) -> dict[str, Column]:
+    def _read(
+        self, declared: Declared, progress: Progress, watch: Watch | None, unseen: Unseen
+    ) -> dict[str, Column | CanonicalColumn]:
         pieces: dict[str, list[Column]] = {name: [] for name in declared}
         with self._opened(watch) as (source, text):
             names = self._names(_first_text(text))
@@ -118,6 +127,23 @@ class CsvFile:
                     column.add_texts([row[place] for row in rows])
                 progress(source.share)
         return {name: built.pop(name).column() for name in wanted}
+
+    def _unchecked_pieces(self, declared: Declared, progress: Progress) -> Iterator[Piece]:
+        with self._opened(None) as (source, text):
+            names = self._names(_first_text(text))
+            self._require_columns(names, declared)
+            blank = [""] if len(names) == 1 else []
+            records = enumerate((row or blank for row in self._records(text) if row or blank), start=1)
+            while rows := list(islice(records, ROWS)):
+                whole = [(record, row) for record, row in rows if len(row) == len(names)]
+                numbers = [record for record, _ in whole]
+                for name, known in declared.items():
+                    place = names.index(name)
+                    yield Piece(numbers, name, [row[place] for _, row in whole], text_reader(name, known))
+                ragged = [(record, row) for record, row in rows if len(row) != len(names)]
+                if ragged:
+                    yield Piece([record for record, _ in ragged], None, [row for _, row in ragged], refuse)
+                progress(source.share)
 
     @contextmanager
     def _opened(self, watch: Watch | None) -> Iterator[tuple[StoredBytes, io.TextIOWrapper]]:

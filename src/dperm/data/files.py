@@ -8,9 +8,9 @@ a header is missing, the first record takes its place.
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dperm.checks import shown
 from dperm.data.byte_streams import COMPRESSED, Watch
@@ -19,6 +19,9 @@ from dperm.data.columns import AnyColumn, Unseen
 from dperm.data.schema import TargetSchema
 from dperm.data.tables import Column
 from dperm.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from dperm.data.diagnosis import Piece
 
 Declared = Mapping[str, AnyColumn | TargetSchema]
 """Declarations of the columns to read, by name."""
@@ -46,13 +49,16 @@ class TableFile(Protocol):
 
     def read(
         self, declared: Declared, progress: Progress, watch: Watch | None = None, unseen: Unseen = "raise"
-    ) -> dict[str, Column]:
+    ) -> dict[str, Column | CanonicalColumn]:
         """Return the declared columns, and pass the content that they are read from to ``watch``."""
 
     def read_raw(
         self, names: Iterable[str], progress: Progress, watch: Watch | None = None
     ) -> dict[str, CanonicalColumn]:
         """Return the columns of these names in canonical form, and pass the content to ``watch``."""
+
+    def pieces(self, declared: Declared, progress: Progress) -> "Iterator[Piece]":
+        """Yield the declared cells piece by piece, unchecked, for `dperm.data.diagnosis`."""
 
 
 def read_table(
@@ -63,7 +69,7 @@ def read_table(
     *,
     unseen: Unseen = "raise",
     separator: str = ",",
-) -> dict[str, Column]:
+) -> dict[str, Column | CanonicalColumn]:
     """Return the declared columns of a file, all of the same length, with a checked target.
 
     The file is opened once, so that a replacement under the same name is not read.
@@ -79,7 +85,8 @@ def read_table(
     watch
         Function that receives the bytes read, for example to compute a digest of exactly this content.
     unseen
-        "raise", or "other": in the numeric columns of a CSV file, cells that are not numbers are missing values.
+        "raise", or "other": in the numeric columns of a CSV file, cells that are not numbers are missing values, and
+        invalid labels are NaN or None.
     separator
         Separator of the cells of a CSV file, as in `table_file`.
 
@@ -156,6 +163,12 @@ def table_file(path: Path, *, separator: str = ",") -> TableFile:
     raise ParameterError(
         f"{path} must be a {KINDS} file, by the suffix of its name. CSV files may be compressed: {', '.join(CSV[1:])}."
     )
+
+
+def separator_name(separator: object) -> str:
+    """Return the name of a separator in messages and records; raise ParameterError for an unknown one."""
+    sign = checked_separator(separator)
+    return next(name for name, known in SEPARATORS.items() if known == sign)
 
 
 def checked_separator(separator: object) -> str:

@@ -41,6 +41,7 @@ def membership(
     C: Annotated[float, number("--C", "Inverse regularization strength, as in scikit-learn.", show_default="1")] = 1.0,
     confidence: options.Confidence = 0.95,
     seed: options.Seed = None,
+    separator: model_options.Separator = ",",
     not_private: Annotated[
         bool, typer.Option("--not-private", help="Confirm that nobody else will see the results.")
     ] = False,
@@ -61,13 +62,13 @@ def membership(
                 "nobody else will see them."
             )
         require_picture("--plot", plot, force=force, inputs=(data,))
-        X, y = _records(data, read_schema(schema, target, data))
+        X, y = _records(data, read_schema(schema, target, data), separator)
         with spinner("Attacking ..."):
             found = lira_logistic(X, y, C=C, models=models, seed=seed)
         report_roc(found.roc, None, (), confidence=confidence, plot=plot, as_json=json, label=LABEL)
 
 
-def _records(data: Path, schema: "Schema") -> tuple[Any, Any]:
+def _records(data: Path, schema: "Schema", separator: str) -> tuple[Any, Any]:
     """Return features, with a constant for the intercept, and labels."""
     import numpy as np
 
@@ -78,7 +79,7 @@ def _records(data: Path, schema: "Schema") -> tuple[Any, Any]:
     if target is None or target.classes is None or len(target.classes) != 2:
         raise ParameterError("the target must have two classes in the schema: the attack is on logistic regression.")
     with progress_bar(f"Reading {data.name}") as progress:
-        table = read_table(data, {**schema.encoder.columns, target.name: target}, progress)
+        table = read_table(data, {**schema.encoder.columns, target.name: target}, progress, separator=separator)
     labels = table.pop(target.name)
     features = features_of(schema.encoder, table)
     dense = features.toarray() if hasattr(features, "toarray") else np.asarray(features)
