@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dperm.errors import NotPrivateWarning
 from dperm.sklearn.files import load_stored
 
 FIT = "fit data.csv --target income --epsilon 1 --schema schema.toml"
 PLAIN = "--seed 1 --not-private"
 GOOD = ["40", "private", "10", "<=50K", "50", "SECRET"]
+HEADING = "Private: for the data holder only; do not share or log."
 HEAD = ["age", "work", "hours", "income", "pay", "name"]
 
 
@@ -44,11 +46,15 @@ def test_every_verb_reads_with_a_separator(desk, ends, option, sign):
     ends(0, "schema check schema.toml other.csv", *given)
     membership = "audit membership other.csv --schema schema.toml --not-private --models 2 --seed 1"
     assert "separator" in ends(2, membership).stderr
-    for line in (FIT.replace("data.csv", "other.csv"), "predict model.dperm other.csv", "schema draft other.csv"):
+    for line in (
+        f"{FIT} --force".replace("data.csv", "other.csv"),
+        "predict model.dperm other.csv",
+        "schema draft other.csv",
+    ):
         for wrong in ([], ["--separator", "|" if sign == ";" else ";"]):
             said = ends(2, line, *wrong).stderr
-            assert "--separator is one of ,, ;, tab, |" in said and "work" not in said
-    assert "--separator must be one of" in ends(2, FIT, "--separator", "ab").stderr
+            assert "Choose --separator" in said and "work" not in said
+    assert "--separator must be" in ends(2, FIT, "--separator", "ab").stderr
 
 
 def test_a_compressed_file_is_fitted_charged_and_predicted(opened, ends):
@@ -87,7 +93,8 @@ def test_invalid_drop_is_that_of_the_estimators(desk, ends, kind):
     table["work"] = table["work"].replace("", None)
     features = fitted.schema.encoder.transform(table, unseen="other")
     labels = frame["income"].where(frame["income"].isin(["<=50K", ">50K"]), None).to_numpy(dtype=object)
-    again = type(fitted.estimator)(**fitted.estimator.get_params()).fit(features, labels)
+    with pytest.warns(NotPrivateWarning):
+        again = type(fitted.estimator)(**fitted.estimator.get_params()).fit(features, labels)
     assert np.allclose(again.coef_, fitted.estimator.coef_, rtol=1e-9)
     assert fitted.estimator.invalid == "drop"
     assert "--invalid must be" in ends(2, f"{line} --invalid some").stderr
@@ -120,7 +127,7 @@ def test_a_request_is_bound_to_how_cells_are_read(opened, ends):
 def bad_file():
     """Records 5, 7 and 9 are bad, and 11 is too long; 21 and later ones lack a label."""
     rows = [list(GOOD) for _ in range(60)]
-    rows[4][2], rows[6][3], rows[8][2], rows[10:11] = "VALUE\x1b[31m", "high", "", [[*GOOD, "more"]]
+    rows[4][2], rows[6][3], rows[8][2], rows[10:11] = "VALUE\x1b[31m", "ODD", "", [[*GOOD, "more"]]
     for row in rows[20:]:
         row[3] = ""
     with open("data.csv", "w", newline="", encoding="utf-8") as file:
@@ -135,18 +142,18 @@ def test_a_diagnosis_lists_bad_cells_and_charges_nothing(opened, dperm, ends, mo
     found = dperm(line)
     assert found.exit_code == 2 and found.stderr == ""
     lines = found.stdout.splitlines()
-    assert lines[0] == "Private: for the data holder only; do not share or log."
+    assert lines[0] == HEADING
     assert lines[1].startswith("record 5: column 'hours' must hold numbers")
     assert lines[2].startswith("record 7: column 'income' must hold the classes")
     assert lines[3].startswith("record 9: column 'hours' has a missing value")
     assert lines[4] == "record 11: The record must have as many cells as there are names in the header."
     assert lines[5].startswith("record 21: column 'income'") and lines[20].startswith("record 36:")
     assert "Only the first 20" in found.stdout and "terminal only" in found.stdout
-    assert "VALUE" not in found.stdout and "high" not in found.stdout
+    assert "VALUE" not in found.stdout and "ODD" not in found.stdout
     assert Path("census.ledger").read_bytes() == before and ledger.bookings() == ()
     assert not Path("model.dperm").exists()
     assert "no JSON" in ends(2, f"{line} --json").stderr
-    assert "record" not in ends(2, FIT).stderr.replace("every record", "").replace("record", "", 1)
+    assert "record 5" not in ends(2, FIT).stderr and HEADING not in ends(2, FIT).stderr
 
 
 def test_values_are_shown_on_a_terminal_alone(desk, dperm, monkeypatch):
@@ -160,7 +167,7 @@ def test_values_are_shown_on_a_terminal_alone(desk, dperm, monkeypatch):
     with pytest.raises(Exception, match="2"):
         diagnosis_of(Path("data.csv"), Schema.load(Path("schema.toml")), ",", as_json=False)
     said = diagnosis.sys.stdout.getvalue()
-    assert r"Value: 'VALUE\x1b[31m'" in said and "Value: 'high'" in said and "\x1b" not in said
+    assert r"Value: 'VALUE\x1b[31m'" in said and "Value: 'ODD'" in said and "\x1b" not in said
 
 
 def test_a_good_file_has_no_bad_cell(desk, dperm):
@@ -178,19 +185,3 @@ def test_arrow_files_are_diagnosed_too(desk, dperm):
         "record 2: column 'income'",
         "record 3: column 'hours'",
     ]
-
-
-@pytest.mark.parametrize("broken", ["fit", "diagnosis"])
-def test_a_diagnosis_finds_what_a_fit_refuses(desk, dperm, broken):
-    """On random files, both accept, or both refuse."""
-    stream = np.random.default_rng(7)
-    odd = ["", "x", "1_0", "NaN", "inf", "1", "private", "<=50K", " 5 ", "true", "unknown"]
-    for _ in range(25):
-        rows = [list(GOOD) for _ in range(30)]
-        for _ in range(stream.integers(0, 3)):
-            rows[stream.integers(30)][stream.integers(5)] = odd[stream.integers(len(odd))]
-        with open("data.csv", "w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([HEAD, *rows])
-        schema = "schema.toml" if broken == "fit" else "pay.toml"
-        fit = dperm(f"fit data.csv --epsilon inf --not-private --schema {schema} --force")
-        assert dperm(f"fit data.csv --schema {schema} --diagnose").exit_code == fit.exit_code

@@ -25,7 +25,7 @@ from dperm.data.canonical import CanonicalBuilder, CanonicalColumn
 from dperm.data.cells import CellReader, cell_reader
 from dperm.data.columns import Unseen
 from dperm.data.diagnosis import Piece, refuse, text_reader
-from dperm.data.files import SEPARATORS, Declared, Progress, require_columns
+from dperm.data.files import SEPARATOR_NAMES, SEPARATORS, Declared, Progress, require_columns
 from dperm.data.tables import Column
 from dperm.errors import DataError
 from dperm.presentation.spelling import arg
@@ -188,7 +188,7 @@ class CsvFile:
         if len(names) == 1 and names[0] not in wanted and any(sign in names[0] for sign in SEPARATORS.values()):
             raise DataError(
                 f"{self.path} has a header with one column, and another separator in its name.",
-                remedy=f"Choose the separator of the file: {arg('separator')} is one of {', '.join(SEPARATORS)}.",
+                remedy=f"Choose {arg('separator')} as in the file: {SEPARATOR_NAMES}.",
             )
         require_columns(self.path, names, wanted)
 

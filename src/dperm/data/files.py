@@ -32,6 +32,7 @@ CSV = tuple(f".csv{suffix}" for suffix in ("", *COMPRESSED))
 """Suffixes of CSV files, also of compressed ones, which are only read."""
 SEPARATORS = {",": ",", ";": ";", "tab": "\t", "|": "|"}
 """Separators of CSV files by the names that messages use."""
+SEPARATOR_NAMES = '",", ";", "|" or "tab"'
 ARROW = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 """Suffixes of files read and written by pyarrow."""
 _NO_TEXT = ("Cc", "Zl", "Zp")
@@ -175,7 +176,7 @@ def checked_separator(separator: object) -> str:
     """Return the character of a separator; raise ParameterError for an unknown one."""
     known = {**SEPARATORS, "\t": "\t", r"\t": "\t"}
     if not isinstance(separator, str) or separator not in known:
-        rule = f"must be one of {', '.join(SEPARATORS)}"
+        rule = f"must be {SEPARATOR_NAMES}"
         raise ParameterError(argument="separator", rule=rule, got=shown(separator))
     return known[separator]
 
