@@ -110,6 +110,31 @@ def test_an_open_quote_swallows_no_record(tmp_path, odd, rest):
     assert len(read_raw_table(path, ["a"])["a"]) == 3
 
 
+def test_a_record_of_any_characters_changes_no_other_one(tmp_path):
+    """The file is refused, or the other records are read as without it, whatever stands between two line ends."""
+    stream, path = np.random.default_rng(3), tmp_path / "t.csv"
+    signs = list('"",;\n\r ab1\x85\u2028')
+    whole = ["1,x", '2,","', '3,"\n"', '4,""', '"5","""q"""', '6,"y,"', '"7",', '8,"\r\n,"']
+    accepted = 0
+    for _ in range(250):
+        records = [whole[place] for place in stream.permutation(len(whole))[:5]]
+        place = int(stream.integers(6))
+        odd = "".join(stream.choice(signs, size=stream.integers(0, 9)))
+        path.write_text("a,b\n" + "".join(f"{one}\n" for one in records), newline="")
+        before = file_forms(path, ["a", "b"])
+        after = "".join(f"{one}\n" for one in [*records[:place], odd, *records[place:]])
+        path.write_text(f"a,b\n{after}", newline="")
+        try:
+            found = file_forms(path, ["a", "b"])
+        except DataError:
+            continue
+        accepted += 1
+        more = len(found["a"]) - 5
+        for name, cells in before.items():
+            assert found[name][:place] + found[name][place + more :] == cells, after
+    assert accepted > 5
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

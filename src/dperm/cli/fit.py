@@ -38,8 +38,6 @@ charged.
 Examples:
   dperm fit data.csv --target income --epsilon 1 --schema schema.toml
   dperm fit data.csv --target income --epsilon 1 --schema schema.toml --ledger census.ledger --out model.dperm
-  dperm fit data.csv.gz --separator ";" --target income --epsilon 1 --schema schema.toml --invalid drop
-  dperm fit data.csv --target income --schema schema.toml --diagnose
   dperm fit data.csv --target income --epsilon inf --not-private --schema schema.toml --out plain.dperm
 """
 
