@@ -21,7 +21,7 @@ anything else                                missing
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -135,6 +135,20 @@ def canonical_columns(table: object, names: Iterable[str]) -> Iterator[Canonical
             raise DataError("all columns of the table must have the same length.")
         length = len(column)
         yield column
+
+
+def row_count(table: object, names: Sequence[str]) -> int:
+    """Return the number of rows, which is public under replace_one only.
+
+    Raises
+    ------
+    DataError
+        If ``names``, the features, are empty.
+    """
+    if not names:
+        raise DataError("the table must have at least one feature column.")
+    (first,) = raw_columns(table, names[:1])
+    return len(canonical_column(first))
 
 
 def canonical_cell(cell: object) -> float | str | None:

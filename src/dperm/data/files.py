@@ -8,12 +8,13 @@ a header is missing, the first record takes its place.
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from dperm.checks import shown
-from dperm.data.columns import AnyColumn, Unseen
+from dperm.data.canonical import CanonicalColumn, canonical_column
+from dperm.data.columns import AnyColumn, Categorical, Unseen
 from dperm.data.schema import TargetSchema
 from dperm.data.tables import Column
 from dperm.errors import DataError, ParameterError
@@ -80,6 +81,42 @@ def read_table(
         If the suffix is unknown, or pyarrow is needed and not installed.
     """
     columns = table_file(path).read(declared, progress, watch, unseen)
+    if not all(map(len, columns.values())):
+        raise DataError(f"{path} must hold at least one record: it has a header and no record.")
+    return columns
+
+
+def read_raw_table(
+    path: Path,
+    names: Sequence[str],
+    progress: Progress = lambda share: None,
+    watch: Watch | None = None,
+    separator: str = ",",
+) -> dict[str, CanonicalColumn]:
+    """Return columns of a file in canonical form, each cell read on its own. No cell raises an error.
+
+    Parameters
+    ----------
+    path
+        File; its suffix tells the format.
+    names
+        Names of the columns to read.
+    progress
+        Function that receives the share of the file read so far.
+    watch
+        Function that receives the bytes read.
+    separator
+        Character between the cells of a CSV file; only a comma is supported.
+
+    Raises
+    ------
+    DataError
+        As `read_table` does for the format of the file. No message depends on the content of a cell.
+    """
+    assert separator == ","
+    raw = Categorical((), other=True, missing=True, canonical=True)
+    found = table_file(path).read(dict.fromkeys(names, raw), progress, watch, "other")
+    columns = {name: canonical_column(values) for name, values in found.items()}
     if not all(map(len, columns.values())):
         raise DataError(f"{path} must hold at least one record: it has a header and no record.")
     return columns
