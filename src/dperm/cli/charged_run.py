@@ -59,6 +59,10 @@ class ChargedRequest(Protocol):
         """Name of the result in messages: "model" or "schema"."""
 
     @property
+    def output(self) -> str:
+        """Option with the file of the result, for messages."""
+
+    @property
     def epsilon(self) -> float:
         """Privacy-loss bound; infinite for a fit without noise."""
 
@@ -138,7 +142,7 @@ def _run(request: ChargedRequest, files: RunFiles, interrupts: "Interrupts") -> 
     saved, interrupts.started = False, True
     try:
         known = _prepare(request, files)
-        with allocated("--out", files.out, request.largest_size) as room, _ledger_room(files) as ballast:
+        with allocated(request.output, files.out, request.largest_size) as room, _ledger_room(files) as ballast:
             released = _released(request, files, interrupts, known, ballast)
             interrupts.delay()  # the release is charged: it is written before a signal ends the command
             out = _save(released, request.noun, files, room)
@@ -208,7 +212,7 @@ def _prepare(request: ChargedRequest, files: RunFiles) -> dict[str, object]:
 
     table_file(files.data)
     _require_chargeable(request, files.account)
-    require_free("--out", files.out, force=files.force, inputs=files.inputs)
+    require_free(request.output, files.out, force=files.force, inputs=files.inputs)
     plan = request.plan()
     account = files.account
     if account is None:

@@ -62,29 +62,13 @@ def fit(
     schema: options.SchemaFile = None,
     ledger: options.LedgerPlace = None,
     account: options.AccountName = None,
-    request_id: Annotated[
-        str | None,
-        typer.Option(
-            "--request-id",
-            metavar="ID",
-            show_default=False,
-            help="Request id; a repeated request is neither charged nor fitted again.",
-        ),
-    ] = None,
+    request_id: options.RequestId = None,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="File for the model.")] = Path("model.dperm"),
     C: options.RegularizationC = None,
     clip: options.Clip = None,
     n: options.Rows = None,
     quantile: options.Quantile = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            "--seed",
-            metavar="S",
-            show_default=False,
-            help="Seed for the noise; the model is reproducible and NOT PRIVATE.",
-        ),
-    ] = None,
+    seed: options.Seed = None,
     not_private: Annotated[
         bool, typer.Option("--not-private", help="Allow --epsilon inf and --seed, which give no guarantee.")
     ] = False,

@@ -35,6 +35,7 @@ class FitRequest:
     """
 
     noun: ClassVar[str] = "model"
+    output: ClassVar[str] = "--out"
     schema: "Schema"
     epsilon: float
     delta: float
@@ -245,14 +246,14 @@ def read_schema(path: Path | None, target: str | None, data: Path | None) -> "Sc
     return schema
 
 
-def checked_privacy(epsilon: float | None, seed: int | None, *, not_private: bool) -> float:
+def checked_privacy(epsilon: float | None, seed: int | None, *, not_private: bool, noun: str = "model") -> float:
     """Return epsilon; a request without a guarantee is refused unless ``not_private`` allows it."""
     if epsilon is None:
         raise ParameterError("--epsilon is missing: the privacy-loss bound, such as --epsilon 1.")
     without = "--epsilon inf adds no noise" if epsilon == math.inf else "" if seed is None else "--seed fixes the noise"
     if without and not not_private:
         raise LeakError(
-            f"{without}: the model would not be private, and there would be no guarantee. Leave it out, or add "
+            f"{without}: the {noun} would not be private, and there would be no guarantee. Leave it out, or add "
             f"--not-private if the data may be disclosed."
         )
     return epsilon

@@ -125,3 +125,21 @@ MostClasses = Annotated[
         help="Public largest number of classes of an undeclared target; rarer classes are left out.",
     ),
 ]
+RequestId = Annotated[
+    str | None,
+    typer.Option(
+        "--request-id",
+        metavar="ID",
+        show_default=False,
+        help="Request id; a repeated request is neither charged nor run again.",
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        metavar="S",
+        show_default=False,
+        help="Seed for the noise; the result is reproducible and NOT PRIVATE.",
+    ),
+]

@@ -75,18 +75,29 @@ class PreparedColumns:
         DataError
             If the file breaks a rule, or a declared column its declaration. No cell of a prepared column raises one.
         """
-        from dperm.data.files import read_raw_table, read_table
+        from dperm.data.files import read_table
 
         declared: dict[str, Any] = dict(self.declared)
         if self.declared_target is not None:
             declared[self.declared_target.name] = self.declared_target
-        with progress_bar(f"Reading {path.name}") as progress:
-            with content.reading(once=not declared) as watch:
-                table: dict[str, Any] = dict(read_raw_table(path, list(self.prepared), progress, watch))
-            if declared:
-                with content.reading() as watch:
-                    table |= read_table(path, declared, progress, watch)
+        table = self.read_prepared(path, content, once=not declared)
+        if declared:
+            with progress_bar(f"Reading {path.name}") as progress, content.reading() as watch:
+                table |= read_table(path, declared, progress, watch)
         return table
+
+    def read_prepared(self, path: Path, content: "ContentCheck", *, once: bool = True) -> dict[str, Any]:
+        """Return the columns to prepare in canonical form; ``once`` if the file is not read again.
+
+        Raises
+        ------
+        DataError
+            If the format of the file breaks a rule.
+        """
+        from dperm.data.files import read_raw_table
+
+        with progress_bar(f"Reading {path.name}") as progress, content.reading(once=once) as watch:
+            return dict(read_raw_table(path, list(self.prepared), progress, watch))
 
 
 def prepared_columns(

@@ -41,6 +41,7 @@ class PreparedFitRequest:
     """
 
     noun: ClassVar[str] = "model"
+    output: ClassVar[str] = "--out"
     columns: "PreparedColumns"
     task: str
     epsilon: float
