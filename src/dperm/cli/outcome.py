@@ -136,5 +136,3 @@ def _remedy(booked: "Booking", noun: str, out: Path) -> str:
         ": that run is still in progress or was killed. Wait for it. If it is gone, it stays charged, no release is "
         "known, and you can run again under"
     )
-
-

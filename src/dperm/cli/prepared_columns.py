@@ -155,7 +155,9 @@ def _target(target: str | None, path: Path | None, schema: "PartialSchema | None
     """Return the name of the target, by option or declaration."""
     known = None if schema is None or schema.target is None else schema.target.name
     if target is not None and known is not None and target != known:
-        raise ParameterError(f"--target is {target!r}, and {path} declares the target {known!r}. Change one of the two.")
+        raise ParameterError(
+            f"--target is {target!r}, and {path} declares the target {known!r}. Change one of the two."
+        )
     name = known if target is None else target
     if name is None and required:
         raise ParameterError("--target is missing: the column to predict, such as --target income.")

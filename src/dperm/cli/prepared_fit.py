@@ -87,6 +87,15 @@ class PreparedFitRequest:
             self.model.plan(self.columns.features, self.columns.target, STAND_IN)
         return None
 
+    def plan_for_any_size(self) -> "TablePlan":
+        """Return the plan; for an unknown number of records that is public, with `STAND_IN` in its place.
+
+        The preparation does not depend on the number, the noise of training slightly.
+        """
+        n = self.n if self.is_planned else STAND_IN
+        found: TablePlan = self.model.plan(self.columns.features, self.columns.target, n)
+        return found
+
     @property
     def is_planned(self) -> bool:
         """Whether the plan needs no data."""
@@ -152,9 +161,7 @@ def checked_task(task: str | None, columns: "PreparedColumns") -> str:
 def checked_most_classes(most: int | None, task: str, columns: "PreparedColumns") -> int | None:
     """Return --most-classes; refused where no classes are to be found."""
     if most is not None and (task != TASKS[0] or columns.declared_target is not None):
-        raise ParameterError(
-            "--most-classes belongs to a classification whose classes are not declared. Leave it out."
-        )
+        raise ParameterError("--most-classes belongs to a classification whose classes are not declared. Leave it out.")
     return most
 
 

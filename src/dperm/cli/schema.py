@@ -151,9 +151,9 @@ def fit(
     ledger: options.LedgerPlace = None,
     account: options.AccountName = None,
     request_id: options.RequestId = None,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="File for the schema.")
-    ] = Path("schema.toml"),
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="File for the schema.")] = Path(
+        "schema.toml"
+    ),
     seed: options.Seed = None,
     not_private: Annotated[bool, typer.Option("--not-private", help="Allow --seed, which gives no guarantee.")] = False,
     force: Force = False,
@@ -175,7 +175,8 @@ def fit(
             require_noise(size)
             columns = prepared_columns(data, target=target, schema=schema, exclude=exclude or (), predicts=False)
             if columns.target is None:
-                refuse_options({"--task": task, "--most-classes": most_classes}, "belongs to --target, which is missing.")
+                labels = {"--task": task, "--most-classes": most_classes}
+                refuse_options(labels, "belongs to --target, which is missing.")
             kind = None if columns.target is None else checked_task(task, columns)
             charged = Account.of(ledger, account, request_id)
             request = SchemaFitRequest(

@@ -229,4 +229,3 @@ class FittedSchema:
     @property
     def _missing_labels(self) -> str:
         return "its labels do not stand out from the noise. Declare them in the file, in a [target] table."
-

@@ -249,7 +249,7 @@ class PartialSchema:
             remedy = "Declare it, or delete it, so that it is prepared privately."
             raise LeakError(error.problem, remedy=f"{error.remedy} {remedy}") from None
         if not columns and found.target is None:
-            raise ParameterError("the schema declares nothing.", remedy="Declare columns or the target, or leave it out.")
+            raise ParameterError("the schema declares nothing.", remedy="Declare columns or the target, or omit it.")
         if found.target is not None and columns:
             Schema(PublicEncoder(columns), found.target)  # raises if the target is a column too
         return found

@@ -192,6 +192,11 @@ class PreparationPlan:
         return math.ceil(5.1 * self.profile_noise.scale / SEEN_SHARE)
 
     @property
+    def category_records(self) -> int:
+        """Number of records from which a category or class is shown in half of all runs (T73)."""
+        return math.ceil(self.value_threshold)
+
+    @property
     def least_records(self) -> int:
         """Number of records below which public columns should be declared (T91).
 
@@ -235,7 +240,7 @@ class PreparationPlan:
                 "preparation.category",
                 "A category or class is shown in half of all runs if {records} records have it; rarer values share "
                 "one feature (T73).",
-                {"records": math.ceil(self.value_threshold)},
+                {"records": self.category_records},
             ),
             Fact(
                 "preparation.records",
