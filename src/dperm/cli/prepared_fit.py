@@ -57,7 +57,7 @@ class PreparedFitRequest:
         """The unfitted estimator."""
         from dperm.sklearn import PrivateTableClassifier, PrivateTableRegressor
 
-        given = {
+        given: dict[str, Any] = {
             "epsilon": self.epsilon,
             "delta": self.delta,
             "adjacency": self.adjacency,
@@ -70,7 +70,7 @@ class PreparedFitRequest:
         if self.task == "regression":
             return PrivateTableRegressor(**given, label_range=None if target is None else target.range)
         classes = None if target is None else target.classes
-        most = {} if self.most_classes is None else {"most_classes": self.most_classes}
+        most: dict[str, Any] = {} if self.most_classes is None else {"most_classes": self.most_classes}
         return PrivateTableClassifier(**given, classes=classes, **most)
 
     def plan(self) -> "TablePlan | None":

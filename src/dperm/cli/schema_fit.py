@@ -197,7 +197,7 @@ class FittedSchema:
     def _guarantee(self) -> str:
         from dperm.cli.fit_report import format_guarantee
 
-        return format_guarantee(self.release.guarantee) if self.release.record.is_private else SEEDED
+        return format_guarantee(self.release.record.guarantee) if self.release.record.is_private else SEEDED
 
     def show(self, out: Path, account: "Account | None", *, as_json: bool) -> None:
         """Print the facts of the release."""
@@ -212,7 +212,7 @@ class FittedSchema:
                 {
                     "file": str(out),
                     "private": private,
-                    "guarantee": guarantee_as_dict(self.release.guarantee) if private else None,
+                    "guarantee": guarantee_as_dict(self.release.record.guarantee) if private else None,
                     "theorems": list(record.theorems),
                     "prepared": prepared_data(found),
                     "target": None if self.schema.target is None else self.schema.target.to_data(),
