@@ -109,7 +109,7 @@ def _format_shares(table: Any) -> str:
     training = table.plan_.training_goal
     return (
         f"preparation {100 * PREPARATION_SHARE:g} % of mu^2; training by itself has epsilon {training.epsilon:.3g} at "
-        f"delta {training.delta:.3g}"
+        f"delta {plain_up(training.delta)}"
     )
 
 
