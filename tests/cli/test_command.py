@@ -51,6 +51,7 @@ HELPS = {
     "schema": schema.HELP,
     "schema draft": schema.DRAFT_HELP,
     "schema check": schema.CHECK_HELP,
+    "schema fit": schema.FIT_HELP,
 }
 VERBS = sorted(HELPS.keys() - {"dperm"})
 EXAMPLES = sorted(

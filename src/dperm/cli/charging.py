@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accounts for the charge of a fit: choice of the account, check of the data file, and the amount charged."""
 
+import hashlib
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,7 +128,54 @@ class Account:
         return sentence, found
 
 
-def require_unchanged(path: Path, checked: object, read: str) -> None:
+@dataclass
+class ContentCheck:
+    """Check that every pass over a data file reads the same content, the one whose fingerprint was checked.
+
+    Attributes
+    ----------
+    path
+        Data file.
+    ledger
+        Ledger that fingerprints the content with its key; None without an account.
+    expected
+        Fingerprint of the content; None if the first pass defines it.
+    """
+
+    path: Path
+    ledger: "Ledger | None" = None
+    expected: object = None
+
+    @contextmanager
+    def reading(self, *, once: bool = False) -> Iterator[Callable[[bytes], object] | None]:
+        """Yield the function that receives the bytes of one pass, and check them at its end.
+
+        With ``once`` there is one pass only. Without a ledger there is then nothing to compare, and None is yielded.
+
+        Raises
+        ------
+        DataError
+            If the content has changed.
+        """
+        if self.ledger is None:
+            if once:
+                yield None
+                return
+            plain = hashlib.sha256()
+            yield plain.update
+            self._compare(plain.hexdigest())
+        else:
+            keyed = self.ledger.fingerprinting()
+            yield keyed.update
+            self._compare(keyed.text)
+
+    def _compare(self, found: str) -> None:
+        if self.expected is None:
+            self.expected = found
+        _require_unchanged(self.path, self.expected, found)
+
+
+def _require_unchanged(path: Path, checked: object, read: str) -> None:
     """Refuse a file with different fingerprints before and after reading."""
     if read != checked:
         raise DataError(

@@ -9,34 +9,16 @@ from typing import TYPE_CHECKING, Any
 from dperm.errors import BudgetError
 
 if TYPE_CHECKING:
+    from dperm.cli.charged_run import ChargedRequest
     from dperm.cli.charging import Account
-    from dperm.cli.fit_request import FitRequest
     from dperm.ledger import Booking
 
 COMMAND, FILE = "command", "data_file"
 
 
-def facts_of(request: "FitRequest", account: "Account", data: Path) -> dict[str, object]:
-    """Return the options of a command, the digest of its schema, and the keyed fingerprint of its data."""
-    options = {
-        "schema": request.schema.digest,
-        "target": request.target.name,
-        "epsilon": request.epsilon,
-        "delta": request.delta,
-        "adjacency": request.adjacency,
-        "estimator": type(request.model).__name__,
-        "method": request.method,
-        "C": request.C,
-        "clip": request.clip,
-        "n": request.n,
-        "quantile": request.quantile,
-        "seed": request.seed,
-    }
-    if request.invalid != "raise":  # only if given: commands of earlier versions have no such facts
-        options["invalid"] = request.invalid
-    if request.separator != ",":
-        options["separator"] = request.separator
-    return {COMMAND: options, FILE: account.ledger.fingerprint(data)}
+def facts_of(request: "ChargedRequest", account: "Account", data: Path) -> dict[str, object]:
+    """Return the options of a command, with the digest of its schema, and the keyed fingerprint of its data."""
+    return {COMMAND: dict(request.options), FILE: account.ledger.fingerprint(data)}
 
 
 def require_same(booked: "Booking", now: Mapping[str, Any]) -> None:

@@ -11,14 +11,14 @@ from dperm.errors import DpermError
 
 if TYPE_CHECKING:
     from dperm.accounting.event import Event
+    from dperm.cli.charged_run import ChargedRequest
     from dperm.cli.charging import Account
-    from dperm.cli.fit_request import FitRequest
 
 GAUSSIAN = "gradient"
 """A method with Gaussian noise for all losses."""
 
 
-def costly_noise_note(event: "Event", account: "Account", request: "FitRequest") -> str:
+def costly_noise_note(event: "Event", account: "Account", request: "ChargedRequest") -> str:
     """Return a note on the high price of pure noise for such an account; empty for other events."""
     from dperm.privacy.guarantee import ApproxDP, PureDP
 
@@ -38,8 +38,12 @@ def _is_pure(event: "Event", account: "Account") -> bool:
     return all(pure_epsilon(single, account.facts.adjacency) is not None for single, _ in event.singles())
 
 
-def _alternative_cost(account: "Account", request: "FitRequest") -> str:
+def _alternative_cost(account: "Account", request: "ChargedRequest") -> str:
     """Return the cost with Gaussian noise, where it is known."""
+    from dperm.cli.fit_request import FitRequest
+
+    if not isinstance(request, FitRequest):  # a private preparation never adds pure noise alone
+        return ""
     if not request.is_planned or request.delta == 0:
         return " with a --delta > 0" * (request.delta == 0)
     with suppress(DpermError):

@@ -13,14 +13,14 @@ from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
     from dperm.data.diagnosis import BadCell
-    from dperm.data.schema import Schema
+    from dperm.data.files import Declared
 
 HEADING = "Private: for the data holder only; do not share or log."
 _LONGEST = 60
 
 
-def print_diagnosis(data: Path, schema: "Schema", separator: str, *, as_json: bool) -> None:
-    """Print the first cells of a file that break the schema, and exit with `USAGE` if there are any.
+def print_diagnosis(data: Path, declared: "Declared", separator: str, *, as_json: bool) -> None:
+    """Print the first cells of a file that break their declaration, and exit with `USAGE` if there are any.
 
     The values are printed only on a terminal. Nothing is fitted or charged.
 
@@ -33,9 +33,8 @@ def print_diagnosis(data: Path, schema: "Schema", separator: str, *, as_json: bo
 
     if as_json:
         raise ParameterError("--diagnose repeats private records, and has no JSON output.", remedy="Leave out --json.")
-    target = {} if schema.target is None else {schema.target.name: schema.target}
     with progress_bar(f"Reading {data.name}") as progress:
-        found = bad_cells(data, {**schema.encoder.columns, **target}, progress, separator=separator)
+        found = bad_cells(data, declared, progress, separator=separator)
     typer.echo(HEADING)
     for cell in found:
         typer.echo(_line(cell, with_value=sys.stdout.isatty()))

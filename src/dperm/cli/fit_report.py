@@ -17,6 +17,8 @@ from dperm.presentation.numbers import format_number
 
 if TYPE_CHECKING:
     from dperm.cli.charging import Account
+    from dperm.cli.fit_request import FittedModel
+    from dperm.preparation import PreparedTable
     from dperm.privacy.guarantee import AnyGuarantee
     from dperm.privacy.profile import PrivacyProfile
 
@@ -24,13 +26,14 @@ NOTHING = "none: the model is NOT PRIVATE"
 NO_LEDGER = "no --ledger: this release is not recorded, and its cost adds to that of other releases from these data"
 
 
-def print_fitted(estimator: Any, out: Path, account: "Account | None", *, as_json: bool) -> None:
+def print_fitted(fitted: "FittedModel", out: Path, account: "Account | None", *, as_json: bool) -> None:
     """Print the facts of a fit."""
     from dperm.privacy.guarantee import guarantee_as_dict
 
+    estimator, table = fitted.estimator, fitted.table
     public, record = estimator._fitted.public, estimator._fitted.record
     promised = estimator.guarantee_
-    reasons = () if estimator.plan_ is None else estimator.plan_.why
+    reasons = (() if table is None else table.plan_.why) + (() if estimator.plan_ is None else estimator.plan_.why)
     if as_json:
         print_json(
             {
@@ -43,9 +46,9 @@ def print_fitted(estimator: Any, out: Path, account: "Account | None", *, as_jso
                 "protection": protection_data(estimator._fitted.profile),
                 "adjacency": estimator.adjacency,
                 "theorems": [] if record is None else list(record.theorems),
-                "charged": {} if account is None else _cost(account),
+                **({} if table is None else {"prepared": _shares(table) | prepared_data(table.prepared_)}),
                 "ledger": {} if record is None else dict(record.ledger),
-                **({} if account is None else _left_data(account)),
+                **charge_data(account),
             }
         )
         return
@@ -56,21 +59,70 @@ def print_fitted(estimator: Any, out: Path, account: "Account | None", *, as_jso
             ("method", str(public["method"])),
             ("why", below(map(describe_reason, reasons)) or "no method was chosen: there is no noise"),
             ("guarantee", NOTHING if promised is None else format_guarantee(promised)),
+            *([] if table is None else [("shares", _format_shares(table)), *prepared_facts(table.prepared_)]),
             *weak_protection(estimator._fitted.profile),
-            *_budget(account, {} if record is None else dict(record.ledger)),
+            *format_budget(account, {} if record is None else dict(record.ledger)),
         ]
     )
 
 
-def print_repeated(out: Path, account: "Account", *, as_json: bool) -> None:
+def prepared_facts(found: "PreparedTable") -> list[tuple[str, str]]:
+    """Return lines on the released schema of a table. All of it is covered by the guarantee."""
+    facts = [("features", f"{len(found.encoder.feature_names)}, from {len(found.encoder.columns)} columns")]
+    if found.classes is not None:
+        facts.append(("classes", ", ".join(map(repr, found.classes)) or "none"))
+    if found.label_range is not None:
+        facts.append(("label range", " to ".join(f"{end:.6g}" for end in found.label_range)))
+    if found.constant:
+        facts.append(("constant", f"{', '.join(found.constant)}; no value or range stands out from the noise"))
+    return [*facts, ("records", f"about {max(found.records, 0):.0f}, by a noisy count")]
+
+
+def prepared_data(found: "PreparedTable") -> dict[str, object]:
+    """Return the released schema of a table as JSON-ready data."""
+    return {
+        "columns": list(found.encoder.columns),
+        "constant": list(found.constant),
+        "features": list(found.encoder.feature_names),
+        "classes": None if found.classes is None else list(found.classes),
+        "label_range": None if found.label_range is None else list(found.label_range),
+        "records": found.records,
+    }
+
+
+def _shares(table: Any) -> dict[str, object]:
+    """Return the shares of both stages as JSON-ready data."""
+    from dperm.preparation.training import PREPARATION_SHARE
+    from dperm.privacy.guarantee import guarantee_as_dict
+
+    plan = table.plan_
+    return {
+        "share": PREPARATION_SHARE,
+        "training_guarantee": guarantee_as_dict(plan.training_goal),
+        "records_needed": plan.preparation.records_needed,
+    }
+
+
+def _format_shares(table: Any) -> str:
+    from dperm.preparation.training import PREPARATION_SHARE
+
+    training = table.plan_.training_goal
+    return (
+        f"preparation {100 * PREPARATION_SHARE:g} % of mu^2; training by itself has epsilon {training.epsilon:.3g} at "
+        f"delta {plain_up(training.delta)}"
+    )
+
+
+def print_repeated(noun: str, out: Path, account: "Account", *, as_json: bool) -> None:
     """Print that a request was fitted before."""
     if as_json:
         print_json({"file": str(out), "repeated": True, "request_id": account.ledger.request_id})
         return
+    done = "fitted" if noun == "model" else "released"
     typer.echo(
-        f"Request id {account.ledger.request_id} was fitted before: {out} is its model, recorded in "
+        f"Request id {account.ledger.request_id} was {done} before: {out} is its {noun}, recorded in "
         f"{account.described}. "
-        "Nothing was fitted or charged now."
+        f"Nothing was {done} or charged now."
     )
 
 
@@ -107,7 +159,8 @@ def protection_data(profile: "PrivacyProfile | None") -> dict[str, object] | Non
     return None if found is None else {"level": found.level, **asdict(found)}
 
 
-def _budget(account: "Account | None", receipt: dict[str, Any]) -> list[tuple[str, str]]:
+def format_budget(account: "Account | None", receipt: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return lines on the charge and the remaining budget, from the receipt."""
     if account is None:
         return [("budget", NO_LEDGER)]
     spent, capacity = receipt["spent"], receipt["capacity"]
@@ -126,6 +179,11 @@ def _meter(account: "Account", name: str, spent: float, capacity: float) -> str:
     if name == "delta" and share:
         return f"{round(spent / share)} of {account.facts.blocks} releases"
     return f"{name} {plain_up(spent)} of {plain_down(capacity)}"
+
+
+def charge_data(account: "Account | None") -> dict[str, object]:
+    """Return the charge and the remaining budget as JSON-ready data."""
+    return {"charged": {}} if account is None else {"charged": _cost(account), **_left_data(account)}
 
 
 def _cost(account: "Account") -> dict[str, float]:

@@ -8,17 +8,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dperm.cli.model_options import ESTIMATORS
-from dperm.errors import AssumptionError, LeakError, ParameterError
+from dperm.cli.running import progress_bar, spinner
+from dperm.errors import AssumptionError, LeakError, ModelFormatError, ParameterError
 
 if TYPE_CHECKING:
+    from dperm.accounting.budget import Budget
+    from dperm.cli.charging import Account, ContentCheck
     from dperm.data.columns import Unseen
     from dperm.data.schema import Schema, TargetSchema
     from dperm.methods.plan import Plan
 
-_STAND_IN = 10_000  # records, to check the options before the data are read
+STAND_IN = 10_000
+"""Number of records with which options are checked before the data are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +39,8 @@ class FitRequest:
         Separator of the cells of a CSV file, by its name.
     """
 
+    noun: ClassVar[str] = "model"
+    output: ClassVar[str] = "--out"
     schema: "Schema"
     epsilon: float
     delta: float
@@ -96,8 +102,58 @@ class FitRequest:
             return found
         finite = 1.0 if self.epsilon == math.inf else self.epsilon
         with warnings.catch_warnings(action="ignore"), suppress(AssumptionError):  # may hold for the true number
-            self._new_model().set_params(n=_STAND_IN, epsilon=finite).plan(_STAND_IN, self.features)
+            self._new_model().set_params(n=STAND_IN, epsilon=finite).plan(STAND_IN, self.features)
         return None
+
+    @property
+    def options(self) -> dict[str, object]:
+        """Options by name, which a request id is bound to."""
+        later: dict[str, object] = {}  # only if given: commands of earlier versions have no such options
+        if self.invalid != "raise":
+            later["invalid"] = self.invalid
+        if self.separator != ",":
+            later["separator"] = self.separator
+        return {
+            "schema": self.schema.digest,
+            "target": self.target.name,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "adjacency": self.adjacency,
+            "estimator": type(self.model).__name__,
+            "method": self.method,
+            "C": self.C,
+            "clip": self.clip,
+            "n": self.n,
+            "quantile": self.quantile,
+            "seed": self.seed,
+            **later,
+        }
+
+    @property
+    def largest_size(self) -> int:
+        """Upper bound on the size of the model file in bytes."""
+        from dperm.sklearn.files import largest_size
+
+        return largest_size(self.schema)
+
+    def run(self, data: Path, budget: "Budget | None", content: "ContentCheck") -> "FittedModel":
+        """Read the data, charge the budget, and return the fitted model."""
+        from dperm.cli.encoding import features_of
+        from dperm.data.files import read_table
+
+        estimator, target = self.model.set_params(ledger=budget), self.target
+        with progress_bar(f"Reading {data.name}") as progress, content.reading(once=True) as watch:
+            columns = {**self.schema.encoder.columns, target.name: target}
+            table = read_table(data, columns, progress, watch, unseen=self.unseen, separator=self.separator)
+        labels = table.pop(target.name)
+        with spinner("Encoding ..."):
+            features = features_of(self.schema.encoder, table, unseen=self.unseen)
+        with spinner("Learning ..."):
+            return FittedModel(estimator.fit(features, labels), self.schema)
+
+    def stored_entry(self, path: Path) -> tuple[object, object]:
+        """Return request id and digest of the ledger entry in a model file; None without one."""
+        return model_entry(path)
 
     @property
     def features(self) -> int:
@@ -131,6 +187,49 @@ class FitRequest:
         if self.quantile is not None and name != "quantile":
             raise ParameterError("--quantile belongs to --estimator quantile.")
         return (classifiers | regressors)[name]
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """Fitted linear model with its schema, as ``dperm fit`` stores it.
+
+    Attributes
+    ----------
+    estimator
+        Fitted linear model of encoded tables.
+    schema
+        Its schema.
+    table
+        Fitted `PrivateTableClassifier` or `PrivateTableRegressor`, if it found the schema privately.
+    """
+
+    estimator: Any
+    schema: "Schema"
+    table: Any = None
+
+    def save(self, path: Path, *, overwrite: bool, allocated: Path | None = None) -> None:
+        """Write the model to a file."""
+        from dperm.sklearn.files import save
+
+        save(self.estimator, path, schema=self.schema, overwrite=overwrite, allocated=allocated)
+
+    def show(self, out: Path, account: "Account | None", *, as_json: bool) -> None:
+        """Print the facts of the fit."""
+        from dperm.cli.fit_report import print_fitted
+
+        print_fitted(self, out, account, as_json=as_json)
+
+
+def model_entry(path: Path) -> tuple[object, object]:
+    """Return the request id and the digest in the ledger entry of a model file; None without one."""
+    from dperm.sklearn.files import stored_record
+
+    try:
+        record = stored_record(path)
+    except (ModelFormatError, OSError):
+        return None, None
+    entry = {} if record is None else record.ledger
+    return entry.get("request_id"), entry.get("digest")
 
 
 def read_schema(path: Path | None, target: str | None, data: Path | None) -> "Schema":
@@ -167,14 +266,14 @@ def read_schema(path: Path | None, target: str | None, data: Path | None) -> "Sc
     return schema
 
 
-def checked_privacy(epsilon: float | None, seed: int | None, *, not_private: bool) -> float:
+def checked_privacy(epsilon: float | None, seed: int | None, *, not_private: bool, noun: str = "model") -> float:
     """Return epsilon; a request without a guarantee is refused unless ``not_private`` allows it."""
     if epsilon is None:
         raise ParameterError("--epsilon is missing: the privacy-loss bound, such as --epsilon 1.")
     without = "--epsilon inf adds no noise" if epsilon == math.inf else "" if seed is None else "--seed fixes the noise"
     if without and not not_private:
         raise LeakError(
-            f"{without}: the model would not be private, and there would be no guarantee. Leave it out, or add "
+            f"{without}: the {noun} would not be private, and there would be no guarantee. Leave it out, or add "
             f"--not-private if the data may be disclosed."
         )
     return epsilon

@@ -112,3 +112,53 @@ Quantile = Annotated[
     float | None, number("--quantile", "Quantile for --estimator quantile, in (0, 1).", show_default="0.5")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
+Prepare = Annotated[
+    bool,
+    typer.Option(
+        "--prepare",
+        help="Find undeclared kinds, ranges, bins, categories and labels privately, as a part of the same release.",
+    ),
+]
+TaskName = Annotated[
+    str | None,
+    typer.Option(
+        "--task",
+        metavar="classification|regression",
+        autocompletion=lambda: ["classification", "regression"],
+        show_default="that of a declared target, or classification",
+        help="Kind of an undeclared target; it must be public.",
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude", metavar="COLUMN", show_default=False, help="Column to leave out, such as an id; may be repeated."
+    ),
+]
+MostClasses = Annotated[
+    int | None,
+    typer.Option(
+        "--most-classes",
+        metavar="K",
+        show_default=False,
+        help="Public largest number of classes of an undeclared target; rarer classes are left out.",
+    ),
+]
+RequestId = Annotated[
+    str | None,
+    typer.Option(
+        "--request-id",
+        metavar="ID",
+        show_default=False,
+        help="Request id; a repeated request is neither charged nor run again.",
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        metavar="S",
+        show_default=False,
+        help="Seed for the noise; the result is reproducible and NOT PRIVATE.",
+    ),
+]

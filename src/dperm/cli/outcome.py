@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Outcome of a fit: its cost and its model file, also after failures, and for repeated requests."""
+"""Outcome of a charged run: its cost and its file, also after failures, and for repeated requests."""
 
 import time
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dperm.cli.running import Interruption, note, spinner
-from dperm.errors import BudgetError, ModelFormatError
+from dperm.errors import BudgetError
 
 if TYPE_CHECKING:
+    from dperm.cli.charged_run import ChargedRequest
     from dperm.cli.charging import Account
-    from dperm.cli.fit_request import FitRequest
     from dperm.cli.interrupts import Interrupts
     from dperm.ledger import Booking
 
@@ -21,52 +21,52 @@ NOTHING = "Nothing was charged"
 PATIENCE = 60.0
 """Seconds to wait for another run of the same request."""
 WRITING = 5.0
-"""Seconds to wait for the model of a run that has committed its release."""
+"""Seconds to wait for the file of a run that has committed its release."""
 PAUSE = 0.1
 UNKNOWN = "The ledger shows whether something was charged: dperm ledger show LEDGER --entries."
 
 
 @contextmanager
-def note_nothing_charged(interrupts: "Interrupts") -> Iterator[None]:
-    """Note on an interruption that nothing was charged, if the fit had not begun; otherwise refer to the ledger."""
+def note_nothing_charged(interrupts: "Interrupts", noun: str = "model") -> Iterator[None]:
+    """Note on an interruption that nothing was charged, if the run had not begun; otherwise refer to the ledger."""
     try:
         yield
     except KeyboardInterrupt as error:
         if not getattr(error, "__notes__", ()):
-            error.add_note(UNKNOWN if interrupts.started else f"{NOTHING}, and no model was written.")
+            error.add_note(UNKNOWN if interrupts.started else f"{NOTHING}, and no {noun} was written.")
         raise
 
 
 def with_outcome(
-    error: BaseException, account: "Account | None", interrupts: "Interrupts", *, saved: bool
+    error: BaseException, account: "Account | None", interrupts: "Interrupts", *, saved: bool, noun: str
 ) -> BaseException:
-    """Return the error, or the signal that caused it, with notes on the charge and on the model file."""
+    """Return the error, or the signal that caused it, with notes on the charge and on the file."""
     if interrupts.arrived is not None and not isinstance(error, Interruption):
         error = Interruption(interrupts.arrived)
     error.__notes__ = []  # replaces the notes of the run
     charged, booked = (f"{NOTHING}: there is no --ledger.", None) if account is None else account.charge()
     if booked is not None or isinstance(error, Interruption):
         error.add_note(charged)
-        error.add_note(_written(booked, saved=saved))
+        error.add_note(_written(booked, saved=saved, noun=noun))
     elif account is not None and NOTHING not in str(error):
         error.add_note(charged)
     return error
 
 
-def _written(booked: "Booking | None", *, saved: bool) -> str:
+def _written(booked: "Booking | None", *, saved: bool, noun: str) -> str:
     if saved:
-        return "The model is complete, and written."
+        return f"The {noun} is complete, and written."
     released = booked is not None and booked.digest is not None
-    return "The model was not written, and is lost." if released else "No model was written."
+    return f"The {noun} was not written, and is lost." if released else f"No {noun} was written."
 
 
-def report_earlier_run(request: "FitRequest", account: "Account", data: Path, out: Path, *, as_json: bool) -> bool:
+def report_earlier_run(request: "ChargedRequest", account: "Account", data: Path, out: Path, *, as_json: bool) -> bool:
     """Print the result of an earlier run of the same command, and return whether there was one.
 
     Raises
     ------
     BudgetError
-        If the request id belongs to another command, or its model is not at ``out``.
+        If the request id belongs to another command, or its result is not at ``out``.
     """
     from dperm.cli.command_facts import facts_of, require_same
     from dperm.cli.fit_report import print_repeated
@@ -75,17 +75,17 @@ def report_earlier_run(request: "FitRequest", account: "Account", data: Path, ou
     if booked is None:
         return False
     require_same(booked, facts_of(request, account, data))
-    if booked.digest is not None and _entry(out) == (booked.request_id, booked.digest):
-        print_repeated(out, account, as_json=as_json)
+    if booked.digest is not None and request.stored_entry(out) == (booked.request_id, booked.digest):
+        print_repeated(request.noun, out, account, as_json=as_json)
         return True
     raise BudgetError(
-        f"request id {booked.request_id!r} was charged before and is {booked.state.value}{_remedy(booked, out)} a new "
-        "--request-id."
+        f"request id {booked.request_id!r} was charged before and is {booked.state.value}"
+        f"{_remedy(booked, request.noun, out)} a new --request-id."
     )
 
 
 def wait_for_other_run(
-    request: "FitRequest", account: "Account | None", data: Path, out: Path, *, as_json: bool
+    request: "ChargedRequest", account: "Account | None", data: Path, out: Path, *, as_json: bool
 ) -> None:
     """Wait for another run of the same request, which charged it first, and print its result.
 
@@ -95,37 +95,37 @@ def wait_for_other_run(
         If the other run is still in progress after `PATIENCE` seconds, failed, or wrote its model elsewhere.
     """
     assert account is not None  # only a request of an account is repeated
-    note(f"Another run is fitting request id {account.ledger.request_id}; waiting for it.")
+    note(f"Another run is working on request id {account.ledger.request_id}; waiting for it.")
     with spinner("Waiting for the other run ..."):
-        _wait_for(account, out)
+        _wait_for(request, account, out)
     booked = account.booking()
     if booked is None or booked.state.value == "reserved":
         raise BudgetError(
-            f"request id {account.ledger.request_id!r} is fitted by another run, which is still in progress or was "
-            "killed. This run charged nothing. Repeat this command later: it reports the model as soon as the other "
-            "run has written it."
+            f"request id {account.ledger.request_id!r} belongs to another run, which is still in progress or was "
+            "killed. This run charged nothing. Repeat this command later: it reports the result as soon as the "
+            "other run has written it."
         )
     report_earlier_run(request, account, data, out, as_json=as_json)
 
 
-def _wait_for(account: "Account", out: Path) -> None:
-    """Wait until another run has closed its reservation and, if it released a model, has had time to write it."""
+def _wait_for(request: "ChargedRequest", account: "Account", out: Path) -> None:
+    """Wait until another run has closed its reservation and, after a release, has had time to write it."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         booked = account.booking()
         if booked is not None and booked.state.value != "reserved":
             end = min(end, time.monotonic() + WRITING)
-            if booked.digest is None or _entry(out) == (booked.request_id, booked.digest):
+            if booked.digest is None or request.stored_entry(out) == (booked.request_id, booked.digest):
                 return
         time.sleep(PAUSE)
 
 
-def _remedy(booked: "Booking", out: Path) -> str:
+def _remedy(booked: "Booking", noun: str, out: Path) -> str:
     """Return the rest of a refusal: the state of the first run, and the remedy."""
     if booked.state.value == "committed":
         return (
-            f", and {out} is not its model: the model was written elsewhere, or is lost. A second run would draw noise "
-            "twice for one charge. Use the model of the first run, or charge a new run under"
+            f", and {out} is not its {noun}: the {noun} was written elsewhere, or is lost. A second run would draw "
+            f"noise twice for one charge. Use the {noun} of the first run, or charge a new run under"
         )
     if booked.state.value == "burned":
         return (
@@ -136,15 +136,3 @@ def _remedy(booked: "Booking", out: Path) -> str:
         ": that run is still in progress or was killed. Wait for it. If it is gone, it stays charged, no release is "
         "known, and you can run again under"
     )
-
-
-def _entry(path: Path) -> tuple[object, object]:
-    """Return the request id and the digest in the ledger entry of a model file; None without one."""
-    from dperm.sklearn.files import stored_record
-
-    try:
-        record = stored_record(path)
-    except (ModelFormatError, OSError):
-        return None, None
-    entry = {} if record is None else record.ledger
-    return entry.get("request_id"), entry.get("digest")

@@ -1,26 +1,28 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm schema draft`` and ``dperm schema check``: public declarations of a table, never taken from its values."""
+"""``dperm schema draft``, ``check`` and ``fit``: declarations of a table, public or found privately."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dperm.cli import model_options as options
 from dperm.cli.model_options import TABLE_HELP, Data, Force, Separator
 from dperm.cli.options import AsJson
+from dperm.cli.outcome import note_nothing_charged
 from dperm.cli.running import reported_errors
 
 if TYPE_CHECKING:
     from dperm.data.schema import Schema
 
-HELP = """Draft or check the public schema of a table: bounds, categories and classes in a TOML file.
+HELP = """Draft, check or privately find the schema of a table: bounds, categories and classes in a TOML file.
 
 \b
 Examples:
   dperm schema draft data.csv --target income -o draft.toml
-  dperm schema check schema.toml
   dperm schema check schema.toml data.csv
+  dperm schema fit data.csv --epsilon 3 --target income -o found.toml
 """
 DRAFT_HELP = """Draft a schema from the column names and types of DATA, for you to fill in. No values are read.
 
@@ -42,6 +44,23 @@ Examples:
   dperm schema check schema.toml
   dperm schema check schema.toml data.csv
   dperm schema check schema.toml --json
+"""
+FIT_HELP = """Find a schema of DATA privately, charge its privacy cost to a ledger, and write it to a file.
+
+Kinds, missing values, ranges, bins and categories of the columns, and the labels of --target, are one release with one
+guarantee. Column names are public. Columns that --schema declares are not read and cost nothing; --exclude leaves
+columns out. The file is a schema for any number of later fits, whose guarantees add to this one. For a single model,
+"dperm fit --prepare" finds the schema and fits the model under one guarantee. "dperm plan table" states the number of
+records needed.
+
+Failures before the charge cost nothing. Failures after the charge are not refunded; the message states the amount
+charged.
+
+\b
+Examples:
+  dperm schema fit data.csv --epsilon 3 --target income --exclude name -o found.toml
+  dperm schema fit data.csv --epsilon 3 --delta 1e-6 --target pay --task regression --ledger census.ledger -o pay.found
+  dperm schema fit data.csv --epsilon 3 --adjacency add_remove --exclude name -o found.toml --json
 """
 
 app = typer.Typer(name="schema", help=HELP, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -107,6 +126,76 @@ def check(
             print_json(_as_data(found, unused))
         else:
             _print_facts(schema, found, data, unused)
+
+
+@app.command(help=FIT_HELP, short_help="Find a schema privately, and charge it to a ledger.")
+def fit(
+    data: Data,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    adjacency: options.Relation = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", metavar="COLUMN", show_default=False, help="Column to predict, whose labels to find."),
+    ] = None,
+    task: options.TaskName = None,
+    most_classes: Annotated[
+        int | None,
+        typer.Option(
+            "--most-classes",
+            metavar="K",
+            show_default="100",
+            help="Public largest number of classes of --target; rarer classes are left out.",
+        ),
+    ] = None,
+    schema: options.SchemaFile = None,
+    exclude: options.Exclude = None,
+    ledger: options.LedgerPlace = None,
+    account: options.AccountName = None,
+    request_id: options.RequestId = None,
+    separator: Separator = ",",
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="File for the schema.")] = Path(
+        "schema.toml"
+    ),
+    seed: options.Seed = None,
+    not_private: Annotated[bool, typer.Option("--not-private", help="Allow --seed, which gives no guarantee.")] = False,
+    force: Force = False,
+    json: AsJson = False,
+) -> None:
+    """Find a schema, charge it and write it."""
+    with reported_errors():
+        from dperm.cli.interrupts import Interrupts
+
+        with Interrupts() as interrupts, note_nothing_charged(interrupts, "schema"):
+            from dperm.cli.charged_run import RunFiles, run_charged
+            from dperm.cli.charging import Account, delta_of, relation_of
+            from dperm.cli.fit_request import checked_privacy
+            from dperm.cli.prepared_columns import prepared_columns
+            from dperm.cli.prepared_fit import checked_most_classes, checked_task, refuse_options, require_noise
+            from dperm.cli.schema_fit import SchemaFitRequest
+
+            size = checked_privacy(epsilon, seed, not_private=not_private, noun="schema")
+            require_noise(size)
+            columns = prepared_columns(
+                data, target=target, schema=schema, exclude=exclude or (), predicts=False, separator=separator
+            )
+            if columns.target is None:
+                labels = {"--task": task, "--most-classes": most_classes}
+                refuse_options(labels, "belongs to --target, which is missing.")
+            kind = None if columns.target is None else checked_task(task, columns)
+            charged = Account.of(ledger, account, request_id)
+            request = SchemaFitRequest(
+                columns=columns,
+                task=None if columns.declared_target is not None else kind,
+                epsilon=size,
+                delta=delta_of(charged, delta),
+                adjacency=relation_of(charged, adjacency),
+                most_classes=None if kind is None else checked_most_classes(most_classes, kind, columns),
+                seed=seed,
+            )
+            inputs = (data, *([schema] if schema else []), *([Path(ledger)] if ledger else []))
+            files = RunFiles(data, output, account=charged, force=force, json=json, inputs=inputs)
+            run_charged(request, files, interrupts, repeatable=request_id is not None)
 
 
 def _compared(schema: "Schema", data: Path, separator: str) -> list[str]:

@@ -230,6 +230,20 @@ def canonical_columns(table: object, names: Iterable[str]) -> Iterator[Canonical
         yield column
 
 
+def row_count(table: object, names: Sequence[str]) -> int:
+    """Return the number of rows, which is public under replace_one only.
+
+    Raises
+    ------
+    DataError
+        If ``names``, the features, are empty.
+    """
+    if not names:
+        raise DataError("the table must have at least one feature column.")
+    (first,) = raw_columns(table, names[:1])
+    return len(canonical_column(first))
+
+
 def canonical_cell(cell: object) -> float | str | None:
     """Return one cell in canonical form: a finite number, a text, or None if it is missing."""
     reader = _reader(type(cell))

@@ -26,10 +26,10 @@ import difflib
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dperm.checks import shown
 from dperm.data.columns import AnyColumn, Categorical, Numeric, declared_fields
@@ -38,6 +38,7 @@ from dperm.data.space import checked_pair
 from dperm.data.toml_text import toml_key, toml_value
 from dperm.errors import LeakError, ParameterError
 
+_Read = TypeVar("_Read")
 VERSION = 1
 PLACEHOLDER = "FILL IN"
 """Text of a draft to be replaced by the user. A schema that still contains it is refused."""
@@ -152,12 +153,7 @@ class Schema:
         LeakError, ParameterError
             As `from_toml` does; the message begins with the path.
         """
-        try:
-            return cls.from_toml(path.read_text(encoding="utf-8"))
-        except UnicodeDecodeError:
-            raise ParameterError(f"{path}: a schema is a TOML file in UTF-8.") from None
-        except ParameterError as error:
-            raise type(error)(f"{path}: {error}") from None
+        return _loaded(path, cls.from_toml)
 
     @classmethod
     def from_toml(cls, text: str) -> "Schema":
@@ -170,11 +166,7 @@ class Schema:
         ParameterError
             If the text is not TOML, or a declaration is invalid.
         """
-        try:
-            data = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise ParameterError(f"this is not TOML: {error}.") from None
-        _known("the schema", data, ("columns", "target"))
+        data = _toml(text)
         try:
             return cls(PublicEncoder(_columns(data.get("columns"))), _target(data.get("target")))
         except LeakError as error:
@@ -218,7 +210,79 @@ class Schema:
         return cls(PublicEncoder.from_json(json.dumps(data["encoder"])), _target(data["target"]))
 
 
+@dataclass(frozen=True)
+class PartialSchema:
+    """Declarations of some columns of a table, and possibly of the target. A private preparation finds the others.
+
+    Attributes
+    ----------
+    columns
+        Declaration of each declared column, by name; may be empty.
+    target
+        Declaration of the column to predict; None if it is not declared.
+    """
+
+    columns: Mapping[str, AnyColumn]
+    target: TargetSchema | None = None
+
+    @classmethod
+    def load(cls, path: Path) -> "PartialSchema":
+        """Return the declarations in a TOML file.
+
+        Raises
+        ------
+        LeakError
+            If a draft was not filled in, or a table in it declares nothing.
+        ParameterError
+            If the text is not TOML, a declaration is invalid, or nothing is declared.
+        """
+        return _loaded(path, cls.from_toml)
+
+    @classmethod
+    def from_toml(cls, text: str) -> "PartialSchema":
+        """Return the declarations in the TOML ``text``, with the errors of `load`."""
+        data = _toml(text)
+        try:
+            columns = _columns(data["columns"]) if data.get("columns") else {}
+            found = cls(PublicEncoder(columns).columns if columns else {}, _target(data.get("target")))
+        except LeakError as error:
+            remedy = "Declare it, or delete it, so that it is prepared privately."
+            raise LeakError(error.problem, remedy=f"{error.remedy} {remedy}") from None
+        if not columns and found.target is None:
+            raise ParameterError("the schema declares nothing.", remedy="Declare columns or the target, or omit it.")
+        if found.target is not None and columns:
+            Schema(PublicEncoder(columns), found.target)  # raises if the target is a column too
+        return found
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 digest of the declarations."""
+        target = None if self.target is None else self.target.to_data()
+        columns = PublicEncoder(self.columns).to_json() if self.columns else None
+        return text_digest(json.dumps({"encoder": columns, "target": target}, allow_nan=False))
+
+
 _PARTS = {"dperm_schema", "encoder", "target"}
+
+
+def _loaded(path: Path, read: Callable[[str], _Read]) -> _Read:
+    """Return the content of a schema file; the message of an error begins with the path."""
+    try:
+        return read(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise ParameterError(f"{path}: a schema is a TOML file in UTF-8.") from None
+    except ParameterError as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def _toml(text: str) -> dict[str, Any]:
+    """Return the tables of a schema file, with unchecked values."""
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ParameterError(f"this is not TOML: {error}.") from None
+    _known("the schema", data, ("columns", "target"))
+    return data
 
 
 def text_digest(text: str) -> str:

@@ -7,6 +7,7 @@ run fills in the queries: bins, cells, values. They may depend on earlier releas
 """
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +22,7 @@ from dperm.data.arrays import Floats
 from dperm.data.canonical import CanonicalColumn, canonical_columns
 from dperm.data.columns import AnyColumn
 from dperm.data.tables import raw_columns
-from dperm.errors import AssumptionError, ConversionError, ParameterError
+from dperm.errors import AssumptionError, ConversionError, DpermWarning, ParameterError
 from dperm.mechanisms.calibration import MOST_DIM
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.run import ReleaseFacts, release
@@ -50,6 +51,8 @@ PER_CELL, MOST_CELLS = 8.0, 256
 """Standard deviations of noise in a cell of numbers, and the largest number of cells of a binade (T74)."""
 SEEN_SHARE = 0.02
 """Share of records in `PreparationPlan.records_needed`."""
+LEAST_RECORDS = 100 * math.sqrt(PROFILE_SHARE)
+"""Standard deviations of the profile's noise in `PreparationPlan.least_records` (T91)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,6 +192,41 @@ class PreparationPlan:
         return math.ceil(5.1 * self.profile_noise.scale / SEEN_SHARE)
 
     @property
+    def category_records(self) -> int:
+        """Number of records from which a category or class is shown in half of all runs (T73)."""
+        return math.ceil(self.value_threshold)
+
+    @property
+    def least_records(self) -> int:
+        """Number of records below which public columns should be declared (T91).
+
+        If the preparation has a quarter of mu^2 (T90), this is 200 sqrt(d)/mu under add/remove, and sqrt(2) times as
+        many under replace-one.
+        """
+        return math.ceil(LEAST_RECORDS * self.profile_noise.scale)
+
+    def warnings(self, n: int | None) -> tuple[Fact, ...]:
+        """Return the warnings that follow from a public number of records, before any data are read.
+
+        Parameters
+        ----------
+        n
+            Public number of records; None if it is private, which gives no warning.
+        """
+        if n is None or n >= self.least_records:
+            return ()
+        return (
+            Fact(
+                "preparation.too_few_records",
+                "{n:,} records are too few for a private preparation of {columns} columns, which needs at least "
+                "{least:,} with this guarantee, and {needed:,} to see a value range that 2 % of the records share "
+                "(T91). Declare the columns and labels whose bounds, categories or classes are public, leave columns "
+                "out, or give a larger epsilon.",
+                {"n": n, "columns": self.width, "least": self.least_records, "needed": self.records_needed},
+            ),
+        )
+
+    @property
     def why(self) -> tuple[Fact, ...]:
         """Consequences of the noise, from public numbers."""
         return (
@@ -202,7 +240,7 @@ class PreparationPlan:
                 "preparation.category",
                 "A category or class is shown in half of all runs if {records} records have it; rarer values share "
                 "one feature (T73).",
-                {"records": math.ceil(self.value_threshold)},
+                {"records": self.category_records},
             ),
             Fact(
                 "preparation.records",
@@ -360,6 +398,12 @@ class PrivateColumns:
     def columns(self) -> Iterator[CanonicalColumn]:
         """Yield the columns in canonical form."""
         return canonical_columns(self.raw, self.raw)
+
+
+def warn_few_records(plan: PreparationPlan, n: int | None, *, stacklevel: int) -> None:
+    """Issue the warnings of a plan for a public number of records."""
+    for fact in plan.warnings(n):
+        warnings.warn(fact.describe(arg), DpermWarning, stacklevel=stacklevel + 1)
 
 
 def require_delta(goal: AnyGuarantee) -> None:

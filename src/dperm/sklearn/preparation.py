@@ -12,13 +12,15 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from dperm.checks import shown
+from dperm.data.canonical import row_count
 from dperm.data.columns import AnyColumn
 from dperm.data.encoder import PublicEncoder
 from dperm.data.tables import column_names
 from dperm.errors import DataError, ParameterError
-from dperm.preparation.plan import PreparationPlan
+from dperm.preparation.plan import PreparationPlan, warn_few_records
 from dperm.preparation.prepared import PreparedTable, TargetKind
 from dperm.privacy import Adjacency, Release
+from dperm.privacy.public_rows import public_rows
 from dperm.report import Statement, statement
 from dperm.sklearn import parameters
 from dperm.sklearn.files import prefers_sparse
@@ -177,6 +179,7 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
             rule = f"must be given for task={self.task!r}"
             raise ParameterError(argument="y", rule=rule, remedy="Leave out task to prepare the features alone.")
         plan = self.plan(names, target)
+        warn_few_records(plan, public_rows(Adjacency.of(self.adjacency), None, row_count(X, names)), stacklevel=2)
         bits = None
         if seed is not None:
             from dperm.noise import NotPrivateBits

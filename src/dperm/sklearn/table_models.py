@@ -19,7 +19,7 @@ from dperm.accounting.budget import Budget
 from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.bounded import enforce, invalid_rows, too_many_rows
-from dperm.data.canonical import CanonicalColumn, canonical_column, number_text
+from dperm.data.canonical import CanonicalColumn, canonical_column, number_text, row_count
 from dperm.data.columns import AnyColumn, Unseen
 from dperm.data.encoder import PublicEncoder
 from dperm.data.labels import declared_classes
@@ -37,7 +37,7 @@ from dperm.methods.objective import ObjectivePerturbation
 from dperm.methods.plan import row_limit
 from dperm.methods.sampled_gradient import SampledGradient
 from dperm.noise.bits import Bits, Stream
-from dperm.preparation.plan import PrivateColumns
+from dperm.preparation.plan import PrivateColumns, warn_few_records
 from dperm.preparation.prepared import PreparedTable, TargetKind
 from dperm.preparation.training import TablePlan
 from dperm.presentation.spelling import arg
@@ -174,8 +174,9 @@ class PrivateTableModel(BaseEstimator, ABC):
         name = target if target is not None else _name_of(y, names)
         features = [column for column in names if column != target]
         seed = parameters.seed_of(self.random_state)
-        rows = _length_of(X, features)
+        rows = row_count(X, features)
         plan = self.plan(features, name, public_rows(Adjacency.of(self.adjacency), self.n, rows))
+        warn_few_records(plan.preparation, plan.n, stacklevel=2)
         labels = y if target is None else next(raw_columns(X, [target]))
         return self._run(plan, lambda: self._read(plan, X, labels, name), budget, seed)
 
@@ -252,9 +253,10 @@ class PrivateTableModel(BaseEstimator, ABC):
         return self
 
     def _warn_from_release(self, prepared: PreparedTable, plan: TablePlan) -> None:
-        """Warn about a table with few records, judged by its released number of records."""
+        """Warn about a table with few records, judged by its released number where the true one is private."""
         needed = plan.preparation.records_needed
-        if prepared.records < needed / 4:
+        warned = bool(plan.preparation.warnings(plan.n))
+        if plan.goal.adjacency is Adjacency.ADD_REMOVE and not warned and prepared.records < needed / 4:
             warnings.warn(
                 f"the preparation found about {max(prepared.records, 0):.0f} records, and needs about {needed} to see "
                 f"values that 2 % of the records share (T91). Many columns may have been left out. Declare "
@@ -631,14 +633,6 @@ def _labels(column: CanonicalColumn, labels: Any) -> NDArray[Any]:
 
 def _class_text(label: object) -> str:
     return label if isinstance(label, str) else number_text(float(label))  # type: ignore[arg-type]  # a number
-
-
-def _length_of(table: object, names: Sequence[str]) -> int:
-    """Return the number of rows, which is public under replace_one only."""
-    if not names:
-        raise DataError("the table must have at least one feature column.")
-    (first,) = raw_columns(table, names[:1])
-    return len(canonical_column(first))
 
 
 def _name_of(y: object, names: Sequence[str]) -> str:

@@ -29,6 +29,11 @@ _UNBOUND_FACTS = (
     "not compared, because the ledger entry does not bind them: timestamp, eta and tau of the record, and the version "
     "of dperm that wrote the file."
 )
+_PREPARED = (
+    "not compared, because the ledger entry does not bind them: timestamp, eta and tau of the record, and the version "
+    "of dperm that wrote the file. The committed digest binds the privately found schema, the parameters and the "
+    "coefficients together."
+)
 _MEANING = "meaning"
 _REBUILT = ("profile", _MEANING, "sampling")
 """Fields of a statement that follow from the guarantee and the event alone."""
@@ -57,7 +62,9 @@ class Artefact:
     header
         Digest of the parameters and public facts of a model; None for other files.
     schema
-        Digest of the schema in a model file; None without one.
+        Digest of the schema in a model file; None without one, and for a schema that was found by the release itself.
+    prepared
+        Whether the release found the schema of a model file: its committed digest then binds the schema.
     damage
         The contradiction inside the file; "" if there is none.
     released
@@ -72,6 +79,7 @@ class Artefact:
     facts: Mapping[str, Any] = field(default_factory=dict)
     header: str | None = None
     schema: str | None = None
+    prepared: bool = False
     damage: str = ""
     released: bool | None = None
     statement: Mapping[str, Any] = field(default_factory=dict)
@@ -114,6 +122,8 @@ class Artefact:
             yield f"{self.source}: {self._describe_comparison(reserved)}"
         elif not self.released:
             yield f"{self.source}: {_NO_RELEASED}"
+        elif self.prepared:
+            yield f"{self.source}: {_PREPARED}"
         else:
             is_bound = _booked_header(reserved) is not None
             yield f"{self.source}: {_UNBOUND_FACTS if is_bound else _HEADER_UNBOUND}"
@@ -198,6 +208,7 @@ def _of_model(path: Path) -> Artefact:
     from dperm.data.schema import text_digest
     from dperm.privacy import Record
     from dperm.report.model_file import read_model
+    from dperm.report.run_facts import PREPARATION
     from dperm.sklearn.files import load_stored, stored_header_digest
 
     file = read_model(path)
@@ -211,13 +222,15 @@ def _of_model(path: Path) -> Artefact:
     except ModelFormatError as error:
         damage = str(error.__cause__ or error).rstrip(".")
     facts = {name: _plain(getattr(record, name)) for name in _DESCRIBED}
+    prepared = PREPARATION in record.public  # the check of the released values requires the digest that covers it
     return Artefact(
         path,
         record.ledger,
         event=record.event,
         facts={GUARANTEE: guarantee_as_dict(record.guarantee), **facts},
         header=header,
-        schema=text_digest(schema) if isinstance(schema, str) else None,
+        schema=text_digest(schema) if isinstance(schema, str) and not prepared else None,
+        prepared=prepared,
         damage=damage,
         released="released" in file.arrays,
     )

@@ -14,7 +14,7 @@ from dperm.cli.plan.public_numbers import PrivacyOptions, TableColumns, TrialOpt
 from dperm.cli.running import reported_errors
 from dperm.errors import ParameterError
 
-HELP = """Plan a fit: its cost, its expected accuracy, or the number of records it needs. No data are read.
+HELP = """Plan a fit: its cost, its expected accuracy, or the number of records it needs. No records are read.
 
 Bounds are proved; expected accuracies come from trials of the methods on synthetic tables. Nothing is charged.
 
@@ -68,7 +68,21 @@ Examples:
   dperm plan records-by-trial --target-loss 0.05 --schema schema.toml --epsilon 1 --n 1000 --quick
   dperm plan records-by-trial --target-loss 0.05 --dim 3 --epsilon 1 --method objective --quick --json
 """
+TABLE_HELP = """State the cost of a private preparation, and how many records it needs.
+
+"dperm fit --prepare" finds kinds, ranges, bins, categories and labels of undeclared columns privately, under one
+guarantee with the model. Name the columns with DATA, of which only the header is read, or count them with --columns.
+Columns that --schema declares cost nothing. With --n, a warning states whether the records are too few. With --ledger,
+the cost is checked against the account, as by "dperm plan fit".
+
+\b
+Examples:
+  dperm plan table --columns 15 --epsilon 1 --n 20000
+  dperm plan table data.csv --target income --exclude name --epsilon 1 --n 1500 --ledger census.ledger
+  dperm plan table --columns 15 --epsilon 1 --delta 1e-5 --adjacency add_remove --json
+"""
 HELPS = {
+    "plan table": TABLE_HELP,
     "plan fit": FIT_HELP,
     "plan expect": EXPECT_HELP,
     "plan records": RECORDS_HELP,
@@ -138,6 +152,50 @@ def fit(
             force=force,
         )
         show_fit_plan(privacy, model, as_json=json)
+
+
+@app.command("table", help=TABLE_HELP, short_help="State the cost of a private preparation, and the records needed.")
+def table(
+    epsilon: options.RequiredEpsilon,
+    data: options.HeaderFile = None,
+    columns: options.PreparedColumnCount = None,
+    target: options.PreparedTarget = None,
+    task: models.TaskName = None,
+    most_classes: models.MostClasses = None,
+    schema: models.SchemaFile = None,
+    exclude: models.Exclude = None,
+    separator: models.Separator = ",",
+    delta: models.Delta = None,
+    adjacency: models.Relation = None,
+    n: options.Rows = None,
+    ledger: options.PricingLedger = None,
+    account: models.AccountName = None,
+    request_id: options.RequestId = None,
+    write_event: options.WriteEvent = None,
+    force: options.Force = False,
+    json: AsJson = False,
+) -> None:
+    """Show the plan of a private preparation."""
+    with reported_errors():
+        from dperm.cli.plan.table_plan import TablePlanOptions, show_table_plan
+
+        planned = TablePlanOptions(
+            data=data,
+            columns=columns,
+            target=target,
+            task=task,
+            most_classes=most_classes,
+            schema=schema,
+            exclude=tuple(exclude or ()),
+            separator=separator,
+            n=n,
+            ledger=ledger,
+            account=account,
+            request_id=request_id,
+            write_event=write_event,
+            force=force,
+        )
+        show_table_plan(PrivacyOptions(epsilon, delta, adjacency), planned, as_json=json)
 
 
 @app.command("expect", help=EXPECT_HELP, short_help="Compare methods: noise, proved bound, expected accuracy.")

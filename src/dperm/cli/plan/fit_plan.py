@@ -15,6 +15,7 @@ from dperm.cli.running import REFUSED
 from dperm.errors import BudgetError, ParameterError
 
 if TYPE_CHECKING:
+    from dperm.accounting.event import Event
     from dperm.cli.charging import Account
     from dperm.cli.fit_request import FitRequest
     from dperm.cli.plan.outlook import OutlookOptions, OutlookRequest, OutlookResult
@@ -108,6 +109,18 @@ def _outlook_request(options: "OutlookOptions", request: "FitRequest") -> "Outlo
     return options.request(options.tables.shape(request.n, columns), goal, columns)
 
 
+def price_of(event: "Event", account: "Account | None") -> dict[str, Any]:
+    """Return the cost of an event, and whether the account covers it; nothing without an account."""
+    if account is None:
+        return {}
+    cost = account.price(event)
+    try:
+        account.ledger.check(event)
+    except BudgetError as error:
+        return {"cost": cost, "covered": False, "why": describe_reason(error)}
+    return {"cost": cost, "covered": True, "why": ""}
+
+
 @dataclass(frozen=True)
 class _PricedPlan:
     """A plan with its price and, if requested, its expected accuracy."""
@@ -129,14 +142,7 @@ class _PricedPlan:
     @cached_property
     def price(self) -> dict[str, Any]:
         """Cost, and whether the account covers it; empty without an account."""
-        if self.account is None:
-            return {}
-        cost = self.account.price(self.plan.event)
-        try:
-            self.account.ledger.check(self.plan.event)
-        except BudgetError as error:
-            return {"cost": cost, "covered": False, "why": describe_reason(error)}
-        return {"cost": cost, "covered": True, "why": ""}
+        return price_of(self.plan.event, self.account)
 
     @property
     def event_text(self) -> str | None:
@@ -198,7 +204,7 @@ def _print_facts(planned: _PricedPlan) -> None:
             ("numbers", below(numbers)),
             ("event", planned.event_text or event_to_json(found.event)),
             *(("n", text) for text in declared_n_note(found.goal, planned.request.n)),
-            *_ledger_facts(planned),
+            *ledger_facts(planned.account, planned.price, planned.cost_note),
         ]
     )
     if planned.outlook is not None:
@@ -206,12 +212,12 @@ def _print_facts(planned: _PricedPlan) -> None:
         print_outlook(planned.outlook)
 
 
-def _ledger_facts(planned: _PricedPlan) -> list[tuple[str, str]]:
+def ledger_facts(account: "Account | None", price: dict[str, Any], cost_note: str = "") -> list[tuple[str, str]]:
+    """Return lines on the cost and whether the account covers it; none without an account."""
     from dperm.cli.charging import format_costs
 
-    account, price = planned.account, planned.price
     if account is None:
         return []
     answer = "covered" if price["covered"] else f"NOT COVERED: {price['why']}"
-    noted = [("note", planned.cost_note.removeprefix("Note: "))] if planned.cost_note else []
+    noted = [("note", cost_note.removeprefix("Note: "))] if cost_note else []
     return [("cost", f"{format_costs(price['cost'])}, to {account.described}"), *noted, ("ledger", answer)]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dperm.cli.model_options import EPSILON_HELP
+from dperm.cli.model_options import EPSILON_HELP, TABLE_HELP
 from dperm.cli.options import number
 
 
@@ -60,6 +60,23 @@ Columns = Annotated[
     typer.Option(
         "--dim", parser=_read_count, metavar="D", show_default=False, help="Number of columns, if no --schema is given."
     ),
+]
+HeaderFile = Annotated[
+    Path | None,
+    typer.Argument(metavar="DATA", show_default=False, help=f"{TABLE_HELP} Only the column names are read."),
+]
+PreparedColumnCount = Annotated[
+    int | None,
+    typer.Option(
+        "--columns",
+        parser=_read_count,
+        metavar="D",
+        show_default=False,
+        help="Number of columns to prepare, the target included, if no DATA is given.",
+    ),
+]
+PreparedTarget = Annotated[
+    str | None, typer.Option("--target", metavar="COLUMN", show_default=False, help="Column of DATA to predict.")
 ]
 Balance = Annotated[float | None, number("--balance", "Share of the positive class.", show_default="0.5")]
 Baseline = Annotated[

@@ -1,0 +1,232 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Request of ``dperm schema fit``: a schema found privately, charged to a ledger, and its file."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import typer
+
+from dperm.cli.prepared_fit import require_noise
+from dperm.cli.running import spinner
+
+if TYPE_CHECKING:
+    from dperm.accounting.budget import Budget
+    from dperm.cli.charging import Account, ContentCheck
+    from dperm.cli.prepared_columns import PreparedColumns
+    from dperm.data.schema import Schema
+    from dperm.preparation import PreparationPlan, PreparedTable
+    from dperm.privacy import Release
+
+RECEIPT = "# receipt: "
+"""Start of the line of a schema file with the receipt of its charge."""
+SEEDED = "none: NOT PRIVATE, because the noise was drawn from a seed"
+MOST_CLASSES = 100
+HEAD = """\
+# Schema found privately by "dperm schema fit": kinds, ranges, bins, categories and labels of the prepared columns.
+# It is a release of its own, with the guarantee below. A later fit with this schema has another guarantee, and both
+# add up. Edit the comments at will; dperm reads the receipt to recognize a repeated request.
+#
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemaFitRequest:
+    """A private preparation of a table.
+
+    Attributes
+    ----------
+    columns
+        Public names of the columns, with the declared ones.
+    task
+        "classification" or "regression" for a target to prepare; None without one.
+    most_classes
+        Public largest number of classes; None for `MOST_CLASSES`.
+    seed
+        Makes the result reproducible and NOT PRIVATE; None for noise from the operating system.
+    """
+
+    noun: ClassVar[str] = "schema"
+    output: ClassVar[str] = "-o"
+    columns: "PreparedColumns"
+    task: str | None
+    epsilon: float
+    delta: float
+    adjacency: str
+    most_classes: int | None
+    n: int | None = None
+    seed: int | None = None
+
+    @cached_property
+    def _plan(self) -> "PreparationPlan":
+        from dperm import checks
+        from dperm.preparation import PreparationPlan, TargetKind
+        from dperm.sklearn.parameters import goal_of
+
+        require_noise(self.epsilon)
+        columns = self.columns
+        goal = goal_of(self.epsilon, self.delta, self.adjacency)
+        assert goal is not None  # epsilon is finite
+        most = MOST_CLASSES if self.most_classes is None else self.most_classes
+        rule = "It is the public largest number of classes, at least 2."
+        return PreparationPlan.for_goal(
+            [name for name in columns.features if name not in columns.declared],
+            goal,
+            target=None if self.task is None else columns.target,
+            task=None if self.task is None else TargetKind(self.task),
+            declared=columns.declared,
+            most_classes=checks.count("most_classes", most, rule, least=2, most=1000),
+        )
+
+    def plan(self) -> "PreparationPlan":
+        """Return the plan, which needs no data."""
+        return self._plan
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether the plan needs no data."""
+        return True
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        """Options by name, which a request id is bound to."""
+        columns = self.columns
+        return {
+            "schema": None if columns.schema is None else columns.schema.digest,
+            "target": columns.target,
+            "columns": list(columns.features),
+            "task": self.task,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "adjacency": self.adjacency,
+            "estimator": "PrivateTableEncoder",
+            "most-classes": self.most_classes,
+            "seed": self.seed,
+            "separator": self.columns.separator,
+        }
+
+    @property
+    def largest_size(self) -> int:
+        """Bytes to reserve for the schema file, from public numbers."""
+        return self.columns.largest_size
+
+    def run(self, data: Path, budget: "Budget | None", content: "ContentCheck") -> "FittedSchema":
+        """Read the prepared columns, charge the budget, and return the schema."""
+        from dperm.data.canonical import row_count
+        from dperm.noise import NotPrivateBits
+        from dperm.preparation.plan import warn_few_records
+        from dperm.privacy.public_rows import public_rows
+        from dperm.sklearn import parameters
+
+        table = self.columns.read_prepared(data, content)
+        plan, seed = self._plan, parameters.seed_of(self.seed)
+        rows = row_count(table, list(table))
+        warn_few_records(plan, public_rows(plan.adjacency, self.n, rows), stacklevel=1)
+        with spinner("Preparing ..."):
+            release = plan.run(table, None, budget, bits=None if seed is None else NotPrivateBits(seed))
+        return FittedSchema(release, self.columns)
+
+    def stored_entry(self, path: Path) -> tuple[object, object]:
+        """Return request id and digest of the receipt in a schema file; None without one."""
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+            found = next(json.loads(line.removeprefix(RECEIPT)) for line in lines if line.startswith(RECEIPT))
+            return found.get("request_id"), found.get("digest")
+        except (OSError, ValueError, AttributeError, StopIteration):
+            return None, None
+
+
+@dataclass(frozen=True)
+class FittedSchema:
+    """Privately found schema.
+
+    Attributes
+    ----------
+    release
+        Release of the preparation.
+    columns
+        Public names of the columns, with the declared ones.
+    """
+
+    release: "Release[PreparedTable]"
+    columns: "PreparedColumns"
+
+    @property
+    def schema(self) -> "Schema":
+        """Schema with declared and prepared columns, and the target if it is declared or was found."""
+        from dperm.data.schema import Schema
+
+        found = self.release.value.schema
+        return Schema(found.encoder, self.columns.declared_target or found.target)
+
+    def save(self, path: Path, *, overwrite: bool, allocated: Path | None = None) -> None:
+        """Write the schema file."""
+        from dperm.report.whole_file import whole_file
+
+        with whole_file(path, overwrite=overwrite, allocated=allocated) as file:
+            file.write(self.text.encode())
+
+    @property
+    def text(self) -> str:
+        """Content of the schema file: comments on the release, and the schema."""
+        found, record = self.release.value, self.release.record
+        declared = [*self.columns.declared, *([self._declared_target] if self._declared_target else [])]
+        facts = {
+            "guarantee": self._guarantee,
+            "prepared": ", ".join(self.columns.prepared),
+            "declared": ", ".join(declared),
+            "constant": ", ".join(found.constant),
+            "records": f"about {max(found.records, 0):.0f}, by a noisy count",
+            "noise": record.noise,
+            "theorems": ", ".join(record.theorems),
+        }
+        lines = [f"# {name}: {value}" for name, value in facts.items() if value]
+        if record.ledger:
+            lines.append(f"{RECEIPT}{json.dumps(dict(record.ledger), sort_keys=True)}")
+        return "\n".join([f"{HEAD}{lines[0]}", *lines[1:], "", self.schema.to_toml()])
+
+    @property
+    def _declared_target(self) -> str | None:
+        target = self.columns.declared_target
+        return None if target is None else target.name
+
+    @property
+    def _guarantee(self) -> str:
+        from dperm.cli.fit_report import format_guarantee
+
+        return format_guarantee(self.release.record.guarantee) if self.release.record.is_private else SEEDED
+
+    def show(self, out: Path, account: "Account | None", *, as_json: bool) -> None:
+        """Print the facts of the release."""
+        from dperm.cli.fit_report import charge_data, format_budget, prepared_data, prepared_facts
+        from dperm.cli.output import print_facts, print_json
+        from dperm.privacy.guarantee import guarantee_as_dict
+
+        found, record = self.release.value, self.release.record
+        private, receipt = record.is_private, dict(record.ledger)
+        if as_json:
+            print_json(
+                {
+                    "file": str(out),
+                    "private": private,
+                    "guarantee": guarantee_as_dict(self.release.record.guarantee) if private else None,
+                    "theorems": list(record.theorems),
+                    "prepared": prepared_data(found),
+                    "target": None if self.schema.target is None else self.schema.target.to_data(),
+                    "ledger": receipt,
+                    **charge_data(account),
+                }
+            )
+            return
+        typer.echo(f"Written: {out}")
+        print_facts([("guarantee", self._guarantee), *prepared_facts(found), *format_budget(account, receipt)])
+        if self.columns.target is not None and self.schema.target is None:
+            typer.echo(f"\nThe file declares no target: {self._missing_labels}")
+
+    @property
+    def _missing_labels(self) -> str:
+        return "its labels do not stand out from the noise. Declare them in the file, in a [target] table."
