@@ -31,7 +31,7 @@ from dperm.sklearn.labels import PublicLabels, public_classes, two_unknown_class
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     """Linear classifier fitted with differential privacy; subclasses choose the loss."""
 
-    classes: Sequence[Any] | None = None
+    classes: Sequence[Any] | str | None = None
     class_weight: Mapping[Any, float] | None = None
 
     def decision_function(self, X: Any) -> Floats:

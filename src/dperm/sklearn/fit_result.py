@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dperm.data import inputs
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData, enforce
+from dperm.data.canonical import cell_labels
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes, LabelKind
 from dperm.erm.spec import ProblemSpec
@@ -25,6 +26,8 @@ from dperm.privacy.guarantee import AnyGuarantee
 from dperm.report import Statement, statement, unprotected
 from dperm.report.binding import public_facts_digest
 from dperm.report.run_facts import TRANSFORMERS
+from dperm.report.schema_facts import ENCODERS
+from dperm.sklearn.auto import EncodedSchema
 from dperm.sklearn.header import HeaderBudget, header_digest, plain_parameters, prepared_digest
 from dperm.sklearn.labels import PublicLabels
 from dperm.sklearn.parameters import clip_unit
@@ -57,6 +60,8 @@ class PrivateData:
         "raise" or "drop".
     fitted_transformers
         Class names of transformers fitted to the data before this fit, not covered by its guarantee.
+    schemas
+        Schemas by which the rows were encoded, the one of X first.
     """
 
     X: Any
@@ -66,6 +71,7 @@ class PrivateData:
     names: inputs.Names
     invalid: str
     fitted_transformers: tuple[str, ...] = ()
+    schemas: tuple[EncodedSchema, ...] = ()
 
     def read(self, most_rows: int) -> BoundedData:
         """Return the data within their public bounds.
@@ -76,7 +82,10 @@ class PrivateData:
             If the data break a rule. Nothing is charged before.
         """
         target, matrix = self.labels.target, inputs.numeric(self.X)
-        labels = inputs.numbers_of(self.y) if target.kind is LabelKind.NUMBER else inputs.labels_of(self.y)
+        if any(schema.supplies_labels for schema in self.schemas):
+            labels = cell_labels(self.y, self.labels.classes)
+        else:
+            labels = inputs.numbers_of(self.y) if target.kind is LabelKind.NUMBER else inputs.labels_of(self.y)
         if isinstance(target, Classes):
             target.require_kind(labels)
         return enforce(matrix, labels, self.space, target, invalid=self.invalid, names=self.names, most_rows=most_rows)
@@ -360,6 +369,7 @@ def _public(name: str, spec: ProblemSpec, data: PrivateData) -> dict[str, object
         "n": spec.n,
         "clip_share": _clip_share(spec),
         **({TRANSFORMERS: list(data.fitted_transformers)} if data.fitted_transformers else {}),
+        **({ENCODERS: [schema.as_data() for schema in data.schemas]} if data.schemas else {}),
     }
 
 
@@ -383,11 +393,19 @@ def _assumptions(plan: "Plan", data: PrivateData) -> list[str]:
     """Return the public assumptions of the guarantee, as phrases."""
     declared = "n, as it was declared; it was not compared with the data" if plan.facts.public.get("n") else ""
     rows = "n, the number of records" if plan.adjacency.value == "replace_one" else declared
+    released = {name for schema in data.schemas if schema.facts.release is not None for name in schema.supplied}
     every = (
         rows,
         "the number, names and types of the columns",
-        "the bounds of the features, which were enforced",
-        data.labels.assumption,
+        "" if "feature_norm" in released else "the bounds of the features, which were enforced",
+        "the declared columns of the encoder, as listed under encoders" if _declares_columns(data) else "",
+        "" if released & {"classes", "label_range"} else data.labels.assumption,
         "all parameters of the estimator, which must not have been chosen by looking at the data",
     )
     return [text for text in every if text]
+
+
+def _declares_columns(data: PrivateData) -> bool:
+    """Whether the rows were encoded by declarations of columns, at least in part."""
+    releases = [schema.facts.release for schema in data.schemas]
+    return any(release is None or bool(release["declared"]) for release in releases)

@@ -26,7 +26,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
     most_classes: ClassVar[int] = 0
 
-    label_range: tuple[float, float] | None = None
+    label_range: tuple[float, float] | str | None = None
     clip_predictions: bool = False
 
     def predict(self, X: Any) -> Floats:
@@ -48,7 +48,8 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         found = np.asarray(self._features(X) @ self.coef_ + self.intercept_, dtype=np.float64)
         if not checks.truth("clip_predictions", self.clip_predictions):
             return found
-        known = public_range(self.label_range).target
+        by_encoder = isinstance(self.label_range, str)  # "auto"
+        known = public_range(self._parameters["label_range"] if by_encoder else self.label_range).target
         assert isinstance(known, Interval)
         return np.clip(found, known.low, known.high)
 
