@@ -16,6 +16,7 @@ from dperm.data import inputs
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData, enforce
 from dperm.data.canonical import cell_labels
+from dperm.data.schema import Schema
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes, LabelKind
 from dperm.erm.spec import ProblemSpec
@@ -25,6 +26,7 @@ from dperm.privacy import PrivacyProfile, Record, Release
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.report import Statement, statement, unprotected
 from dperm.report.binding import public_facts_digest
+from dperm.report.declared_columns import describe_schema
 from dperm.report.run_facts import TRANSFORMERS
 from dperm.report.schema_facts import ENCODERS
 from dperm.sklearn.auto import EncodedSchema
@@ -110,6 +112,8 @@ class FitResult:
         Public facts of a fit without noise; empty otherwise.
     plan
         Plan of the fit; None without noise, and for a model from a file.
+    schema
+        Schema stored beside the model, or released with it; None without one.
     """
 
     coef: Floats
@@ -119,6 +123,7 @@ class FitResult:
     release: "Release[Floats | None] | None" = None
     facts: Mapping[str, object] = field(default_factory=dict)
     plan: "Plan | None" = None
+    schema: Schema | None = None
 
     def __post_init__(self) -> None:
         """Check that the shapes match, since arrays may come from a damaged file."""
@@ -167,7 +172,8 @@ class FitResult:
     @cached_property
     def statement(self) -> Statement:
         """All fields of a privacy report, as data. The first access takes a moment."""
-        return unprotected(self.facts) if self.release is None else statement(self.release)
+        found = unprotected(self.facts) if self.release is None else statement(self.release)
+        return found if self.schema is None else found.filled({}, declared=describe_schema(self.schema))
 
     def with_public(self, public: Mapping[str, object]) -> "FitResult":
         """Return the same result with ``public`` as its public facts."""
@@ -242,16 +248,18 @@ def prepared_fit_result(found: Any, plan: "TablePlan", run: "Run[Any]") -> FitRe
         "why": [str(reason) for reason in (*plan.why, *training.why)],
         "columns": list(schema.encoder.feature_names),
         "schema_digest": schema.digest,
-        "assumptions": _prepared_assumptions(plan),
+        "assumptions": _prepared_assumptions(plan, found.data.labels),
+        **({"invalid_declared_values": found.invalid} if plan.declares_values else {}),
     }
     public = dict(Record(**{**plan.facts.known, "public": public}).public)
     parameters = plain_parameters(found.estimator.get_params(deep=False), training.method)
     header = header_digest(name, parameters, public, by_schema=True)
     release = run.released(found.theta, lambda theta: prepared_digest(header, schema.digest, theta))
-    return FitResult(*_coefficients(found.theta, found.data), release=release.with_public(public), plan=training)
+    coefficients = _coefficients(found.theta, found.data)
+    return FitResult(*coefficients, release=release.with_public(public), plan=training, schema=schema)
 
 
-def _prepared_assumptions(plan: "TablePlan") -> list[str]:
+def _prepared_assumptions(plan: "TablePlan", labels: PublicLabels) -> list[str]:
     """Return the public assumptions of a fit to a privately prepared table, as phrases."""
     declared = "n, as it was declared; it was not compared with the data" if plan.n else ""
     rows = "n, the number of records" if plan.goal.adjacency.value == "replace_one" else declared
@@ -259,6 +267,7 @@ def _prepared_assumptions(plan: "TablePlan") -> list[str]:
         rows,
         "the number and the names of the columns",
         "the declared columns, which were enforced" if plan.preparation.declared else "",
+        labels.assumption if plan.preparation.target is None else "",
         "all parameters of the estimator, which must not have been chosen by looking at the data",
     )
     return [text for text in every if text]

@@ -64,6 +64,7 @@ class _TrainedModel:
     theta: Floats
     data: PrivateData
     schema: Schema
+    invalid: str
 
 
 @dataclass(frozen=True)
@@ -238,7 +239,8 @@ class PrivateTableModel(BaseEstimator, ABC):
             {"range": estimator.label_range} if labels.classes is None else {"classes": tuple(labels.classes.tolist())}
         )
         schema = Schema(encoder, TargetSchema(private.target, **known))
-        return _TrainedModel(prepared, estimator, training, training.learn(bounded, stream), data, schema)
+        theta = training.learn(bounded, stream)
+        return _TrainedModel(prepared, estimator, training, theta, data, schema, invalid_rows(self.invalid))
 
     def _set_fitted(self, found: _TrainedModel, fitted: FitResult, plan: TablePlan) -> Self:
         prepared = found.prepared
