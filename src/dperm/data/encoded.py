@@ -6,11 +6,13 @@ scikit-learn's Pipeline passes a matrix from step to step, and nothing else. An 
 reads the norm from the matrix. Subsets of rows and copies keep the facts. All other operations of numpy and scipy
 return matrices without them, since their values may have another norm.
 
-No privacy rests on this bookkeeping. An estimator scales longer rows down to the norm that it plans with, so a matrix
-changed behind the back of these classes, for example through ``np.asarray(X)[0] = 100``, costs accuracy only.
+Changes through numpy's interface are noticed at once. Compiled code, and plain views such as ``np.asarray(X)``, can
+change the memory unnoticed, so a checksum of the values is compared before an estimator receives the facts. No privacy
+rests on either: an estimator scales longer rows down to the norm that it plans with.
 """
 
 import json
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,7 +64,7 @@ class EncodingFacts:
     @property
     def is_seeded(self) -> bool:
         """Whether a seed determined the noise of the schema, so that no guarantee covers it."""
-        return self.release is not None and bool(self.release["seeded"])
+        return self.release is not None and not self.release["is_private"]
 
     def source(self) -> dict[str, object]:
         """Return the facts as plain data, for the record of a fit."""
@@ -95,41 +97,56 @@ class EncodedArray(np.ndarray[Any, np.dtype[Any]]):
     """Dense rows of an encoder, with `EncodingFacts`."""
 
     _bond: _Bond | None = None
-    _has_whole_rows = False
+    _checksum: int | None = None
 
     @property
     def facts(self) -> EncodingFacts | None:
         """Facts of the encoder; None if values or columns may have changed."""
-        found = None if self._bond is None or not self._has_whole_rows else self._bond.facts
-        fits = found is not None and self.ndim == 2 and self.dtype == np.float64
-        return found if fits and self.shape[1] == len(found.encoder.feature_names) else None  # type: ignore[union-attr]
+        found = self._carried
+        return found if found is not None and _checksum(self) == self._checksum else None
+
+    @property
+    def _carried(self) -> EncodingFacts | None:
+        """Facts before the comparison of the checksum; None for anything but whole rows."""
+        found = None if self._bond is None or self._checksum is None else self._bond.facts
+        if found is None or self.ndim != 2 or self.dtype != np.float64:
+            return None
+        return found if self.shape[1] == len(found.encoder.feature_names) else None
 
     def __array_finalize__(self, source: object) -> None:
         """Bind views and copies to the same memory as ``source``, without its facts."""
-        self._bond, self._has_whole_rows = getattr(source, "_bond", None), False
+        self._bond, self._checksum = getattr(source, "_bond", None), None
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **arguments: Any) -> Any:
         """Return the result as a plain array; an output array loses its facts."""
-        for changed in (*arguments.get("out", ()), *(inputs[:1] if method == "at" else ())):
-            _cut(changed)
+        _cut((*arguments.get("out", ()), *(inputs[:1] if method == "at" else ())))
         return getattr(ufunc, method)(*_plain(inputs), **_plain(arguments))
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
-        """Return the result as plain arrays; an array that the function changes loses its facts."""
+        """Return the result as plain arrays, and views without facts; an array that is changed loses its facts."""
         if function.__name__ in _CHANGING_FUNCTIONS:
             _cut(args[0] if args else next(iter(kwargs.values())))
-        for changed in kwargs.get("out") if isinstance(kwargs.get("out"), tuple) else (kwargs.get("out"),):
-            _cut(changed)
-        return function(*_plain(args), **_plain(kwargs))
+        _cut(kwargs.get("out"))
+        return self._bound(function(*_plain(args), **_plain(kwargs)))
+
+    def _bound(self, result: Any) -> Any:
+        """Return views of this memory bound to it, so that a change of them is noticed."""
+        if type(result) in (list, tuple):
+            return type(result)(self._bound(item) for item in result)
+        if type(result) is not np.ndarray or not np.may_share_memory(result, self):
+            return result
+        view = result.view(EncodedArray)
+        view._bond = self._bond
+        return view
 
     def __getitem__(self, key: Any) -> Any:
         """Return the entries; a subset of the rows keeps the facts."""
-        found = super().__getitem__(key)
-        if not isinstance(found, EncodedArray) or not _selects_rows(key) or self.facts is None:
+        found, facts = super().__getitem__(key), self._carried
+        if not isinstance(found, EncodedArray) or not _selects_rows(key) or facts is None or found.ndim != 2:
             return found
         if not np.may_share_memory(found, self):
-            return encoded(np.asarray(found), self.facts)
-        found._has_whole_rows = True
+            return encoded(np.asarray(found), facts)
+        found._checksum = _checksum(found)
         return found
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -139,10 +156,8 @@ class EncodedArray(np.ndarray[Any, np.dtype[Any]]):
 
     @property
     def flat(self) -> Any:
-        """Iterator over the entries, for reading."""
-        entries = np.asarray(self).view()
-        entries.flags.writeable = False
-        return entries.flat
+        """Iterator over the entries."""
+        return np.asarray(self).flat
 
     @flat.setter
     def flat(self, value: Any) -> None:
@@ -190,10 +205,17 @@ class EncodedMatrix(csr_array):  # type: ignore[misc]  # scipy has no types
 
     _bond: _Bond | None = None
     _values: Any = None
+    _checksum: int | None = None
 
     @property
     def facts(self) -> EncodingFacts | None:
         """Facts of the encoder; None if values or columns may have changed."""
+        found = self._carried
+        return found if found is not None and _checksum(self._values) == self._checksum else None
+
+    @property
+    def _carried(self) -> EncodingFacts | None:
+        """Facts before the comparison of the checksum."""
         found = None if self._bond is None else self._bond.facts
         return found if found is not None and self.shape[1:] == (len(found.encoder.feature_names),) else None
 
@@ -209,7 +231,7 @@ class EncodedMatrix(csr_array):  # type: ignore[misc]  # scipy has no types
 
     def __getitem__(self, key: Any) -> Any:
         """Return the entries; a subset of the rows keeps the facts."""
-        found, facts = super().__getitem__(key), self.facts
+        found, facts = super().__getitem__(key), self._carried
         if facts is None or not isinstance(found, csr_array) or found.ndim != 2 or not _selects_rows(key):
             return found
         return encoded(found, facts)
@@ -261,12 +283,12 @@ def encoded(matrix: Any, facts: EncodingFacts) -> Any:
     bond = _Bond(facts)
     if isinstance(matrix, np.ndarray):
         rows: Any = matrix.view(EncodedArray)
-        rows._bond, rows._has_whole_rows = bond, True
+        rows._bond, rows._checksum = bond, _checksum(matrix)
         return rows
     rows = EncodedMatrix((np.asarray(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
     guard = rows.data.view(EncodedArray)  # tells the bond of changes of the entries
     guard._bond = rows._bond = bond
-    rows._values = guard
+    rows._values, rows._checksum = guard, _checksum(guard)
     return rows
 
 
@@ -275,15 +297,21 @@ def facts_of(matrix: object) -> EncodingFacts | None:
     return matrix.facts if isinstance(matrix, EncodedArray | EncodedMatrix) else None
 
 
+def _checksum(values: Floats) -> int:
+    return zlib.crc32(np.ascontiguousarray(values).data)
+
+
 def _restored(matrix: Floats, facts: EncodingFacts | None) -> Any:
     """Return a pickled matrix."""
     return matrix if facts is None else encoded(matrix, facts)
 
 
 def _cut(changed: object) -> None:
-    bond = getattr(changed, "_bond", None)
-    if isinstance(bond, _Bond):
-        bond.cut()
+    """Forget the facts of a matrix, or of each in a tuple of output arrays."""
+    for one in changed if isinstance(changed, tuple) else (changed,):
+        bond = getattr(one, "_bond", None)
+        if isinstance(bond, _Bond):
+            bond.cut()
 
 
 def _plain(value: Any) -> Any:

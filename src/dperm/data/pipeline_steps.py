@@ -166,6 +166,8 @@ def private_encoders() -> Iterator[Any]:
 def _private_parts(steps: Iterable[Any]) -> Iterator[Any]:
     for step in steps:
         parts = _parts(step)
+        if _is_of(step, "sklearn.frozen", "FrozenEstimator"):
+            continue  # fitted before the pipeline, as if to public data
         if parts is not None:
             fitted = getattr(step, "transformers_", None)  # a ColumnTransformer fits copies of its parts
             yield from _private_parts(parts if fitted is None else [part for _, part, _ in fitted])

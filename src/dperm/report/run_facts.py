@@ -16,6 +16,7 @@ from dperm.report.schema_facts import (
     SCHEMA_STATISTICS,
     private_schemas,
     schema_sentences,
+    uncharged_schemas,
 )
 
 TAKEN_AS_PUBLIC = (
@@ -171,7 +172,7 @@ def run_facts(record: Record) -> dict[str, object]:
     return {
         "contribution_bound": contribution(record),
         **_release_facts(record),
-        **budget_facts(record.ledger, seeded=record.seeded),
+        **_budget_facts(record),
         "implementation": f"dperm {record.versions.get('dperm', '')}".strip(),
         "security": _security(record),
         "sampling": _sampling(record),
@@ -182,6 +183,11 @@ def run_facts(record: Record) -> dict[str, object]:
         "time": names.NOT_RECORDED if record.timestamp is None else record.timestamp,
         "limits": _limits(record),
     }
+
+
+def _budget_facts(record: Record) -> dict[str, object]:
+    facts, uncharged = budget_facts(record.ledger, seeded=record.seeded), uncharged_schemas(record)
+    return {**facts, "composition": f"{facts['composition']} {uncharged}"} if uncharged else facts
 
 
 def is_training(record: Record) -> bool:

@@ -21,6 +21,12 @@ APART = (
 )
 TOGETHER = "By basic composition (T11), schema and model together have the guarantee {}."
 NO_SUM = "The guarantees of schema and model have different forms or neighbouring relations, and are not added up here."
+UNCHARGED = (
+    "The schema of the columns was not charged to the account of the model. The limit of the account does not cover "
+    "the schema."
+)
+_ACCOUNT = ("ledger", "account")
+"""Parts of a receipt that identify an account."""
 SCHEMA_PREPROCESSING = (
     "Before the fit, a private preparation found kinds, ranges, bins, categories and the labels of the columns, from "
     "cells that were read one by one. It was a release of its own, with its own guarantee."
@@ -39,7 +45,7 @@ def private_schemas(record: Record) -> list[Mapping[str, Any]]:
     found = record.public.get(ENCODERS)
     listed = found if isinstance(found, list) else []
     named = (one for one in listed if isinstance(one, Mapping))
-    return [one for one in named if isinstance(one.get("guarantee"), Mapping) and one.get("seeded") is False]
+    return [one for one in named if isinstance(one.get("guarantee"), Mapping) and one.get("is_private") is True]
 
 
 def schema_sentences(record: Record) -> tuple[str, ...]:
@@ -50,6 +56,19 @@ def schema_sentences(record: Record) -> tuple[str, ...]:
     single = [APART.format(format_limit(one["guarantee"]), _entry(one)) for one in schemas]
     total = _total([record.guarantee, *_guarantees(schemas)])
     return (*single, NO_SUM if total is None else TOGETHER.format(format_limit(guarantee_as_dict(total))))
+
+
+def uncharged_schemas(record: Record) -> str:
+    """Return a sentence about schemas that the account of the model does not cover; "" without such schemas.
+
+    It depends on the receipt, so it is no part of the fields that follow from the public facts alone.
+    """
+    if not record.ledger:
+        return ""
+    own = [record.ledger.get(name) for name in _ACCOUNT]
+    entries = [one.get("ledger_entry") for one in private_schemas(record)]
+    charged = [isinstance(entry, Mapping) and [entry.get(name) for name in _ACCOUNT] == own for entry in entries]
+    return "" if all(charged) else UNCHARGED
 
 
 def _entry(schema: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from dperm.presentation.spelling import arg
 from dperm.sklearn.labels import checked_weights
 
 AUTO = "auto"
+_QUOTED = f'"{AUTO}"'
 NAMES = ("feature_norm", "classes", "label_range")
 """Arguments that an encoder can supply."""
 _DIRECTLY = (
@@ -80,7 +81,7 @@ def require_declared(estimator: Any) -> None:
     names = auto_arguments(estimator)
     if names:
         raise ParameterError(
-            f"{arg(names[0], AUTO)} is known only in a fit, from the encoder of its rows.",
+            f"{arg(names[0], _QUOTED)} is known only in a fit, from the encoder of its rows.",
             remedy=f"Declare {arg(names[0])} to plan without data.",
         )
 
@@ -113,12 +114,12 @@ def supplied_arguments(estimator: Any, facts: EncodingFacts | None) -> dict[str,
         return {}
     if facts is None:
         raise ParameterError(
-            f"{arg(names[0], AUTO)} needs rows of an encoder, and X does not come from one directly.",
+            f"{arg(names[0], _QUOTED)} needs rows of an encoder, and X does not come from one directly.",
             remedy=f"{_DIRECTLY}, {_DECLARED[names[0]]}.",
         )
     if "feature_norm" in names and estimator.bounds is not None:
         raise ParameterError(
-            f"{arg('feature_norm', AUTO)} is the norm of features in [-1, 1], and {arg('bounds')} would rescale them.",
+            f"{arg('feature_norm', _QUOTED)} is the norm of features in [-1, 1]. {arg('bounds')} would rescale them.",
             remedy=f"Leave out {arg('bounds')}.",
         )
     found = {name: _supplied(name, facts) for name in names}
@@ -134,13 +135,13 @@ def _supplied(name: str, facts: EncodingFacts) -> Any:
         return facts.norm
     if facts.release is None:
         raise ParameterError(
-            f"{arg(name, AUTO)} needs a PrivateTableEncoder: PublicTableEncoder knows nothing about the labels.",
+            f"{arg(name, _QUOTED)} needs a PrivateTableEncoder: PublicTableEncoder knows nothing about the labels.",
             remedy=f"Declare {arg(name)}.",
         )
     task = _TASKS[name]
     if facts.release.get("task") != task.strip('"'):
         raise ParameterError(
-            f"{arg(name, AUTO)} needs a PrivateTableEncoder with {arg('task', task)}.",
+            f"{arg(name, _QUOTED)} needs a PrivateTableEncoder with {arg('task', task)}.",
             remedy=f"Give {arg('task', task)} to the encoder, {_DECLARED[name]}.",
         )
     found = facts.classes if name == "classes" else facts.label_range

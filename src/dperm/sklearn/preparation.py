@@ -249,7 +249,7 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         entry = {name: record.ledger[name] for name in _ENTRY if record.ledger.get(name) is not None}
         return {
             "guarantee": guarantee_as_dict(record.guarantee),
-            "seeded": record.seeded,
+            "is_private": record.is_private,
             "time": record.timestamp,
             "ledger_entry": entry or None,
             "schema_digest": self.schema_.digest,
