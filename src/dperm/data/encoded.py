@@ -154,7 +154,7 @@ class EncodedArray(np.ndarray[Any, np.dtype[Any]]):
         _cut(self)
         super().__setitem__(_plain(key), _plain(value))
 
-    @property
+    @property  # type: ignore[misc]  # the stubs of numpy have no setter
     def flat(self) -> Any:
         """Iterator over the entries."""
         return np.asarray(self).flat
@@ -172,7 +172,7 @@ class EncodedArray(np.ndarray[Any, np.dtype[Any]]):
     def __copy__(self) -> Any:
         return self.copy()
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any] | None) -> Any:
         return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -151,7 +151,7 @@ def _steps_before(frame: FrameType) -> list[Any]:
     owner, place = frame.f_locals.get("self"), frame.f_locals.get("step_idx")
     if not isinstance(owner, pipeline) or frame.f_code.co_name != "_fit" or not isinstance(place, int):
         return []
-    return [step for _, step in owner.steps[:place]]  # type: ignore[attr-defined]  # it is a pipeline
+    return [step for _, step in owner.steps[:place]]
 
 
 def private_encoders() -> Iterator[Any]:

@@ -134,7 +134,7 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
             If a declared column is missing, or contains a value outside its declaration, whatever ``unseen`` is.
         """
         rows = self.fit(X)._public().transform(X, sparse=self.sparse, unseen="raise")
-        return encoded(rows, self.encoding_facts)  # type: ignore[no-any-return]
+        return encoded(rows, self.encoding_facts)
 
     def transform(self, X: object) -> Union[Floats, "csr_array"]:
         """Return one row of features for each record.
@@ -155,7 +155,7 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
             If a declared column is missing, or ``unseen`` is "raise" and a value is outside its declaration.
         """
         rows = self._public().transform(X, sparse=self.sparse, unseen=self.unseen)
-        return encoded(rows, self.encoding_facts)  # type: ignore[no-any-return]
+        return encoded(rows, self.encoding_facts)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return the feature names.
