@@ -154,16 +154,6 @@ class EncodedArray(np.ndarray[Any, np.dtype[Any]]):
         _cut(self)
         super().__setitem__(_plain(key), _plain(value))
 
-    @property  # type: ignore[misc]  # the stubs of numpy have no setter
-    def flat(self) -> Any:
-        """Iterator over the entries."""
-        return np.asarray(self).flat
-
-    @flat.setter
-    def flat(self, value: Any) -> None:
-        _cut(self)
-        np.asarray(self).flat = value
-
     def copy(self, order: Any = "C") -> Any:
         """Return a copy of the rows with the same facts."""
         found = np.array(np.asarray(self), order=order)
