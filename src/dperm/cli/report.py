@@ -5,7 +5,7 @@
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,6 @@ from dperm.cli.running import VIOLATION, reported_errors
 from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dperm.data.schema import Schema
     from dperm.privacy import PrivacyProfile
     from dperm.report import Statement
 
@@ -123,8 +122,7 @@ def _statement(
     from dperm.sklearn.files import load_stored
 
     stored = load_stored(model)
-    declared = None if stored.schema is None else _domain(stored.schema, stored.estimator._fitted.public)
-    statement = stored.estimator.statement_.filled(stated, declared=declared)
+    statement = stored.estimator.statement_.filled(stated)  # it names the declared columns of the stored schema
     return statement.audited(read_audits(audits, stored.estimator)), stored.estimator.profile_
 
 
@@ -170,33 +168,3 @@ def _stated(path: Path) -> Mapping[str, object]:
         raise ParameterError(f"--fields: {path} must be a TOML file in UTF-8.") from None
     except tomllib.TOMLDecodeError as error:
         raise ParameterError(f"--fields: {path} is not TOML: {error}.") from None
-
-
-def _domain(schema: "Schema", public: Mapping[str, Any]) -> str:
-    """Return the domain of the data as text; columns that the release found itself are marked."""
-    from dperm.data.columns import Numeric
-    from dperm.report.run_facts import PREPARATION
-
-    known = public.get(PREPARATION) or {}
-    found = {*known.get("columns", ()), known.get("target")}
-
-    def of(name: str) -> str:
-        column = schema.encoder.columns[name]
-        if isinstance(column, Numeric):
-            return f"{name}: a number in [{column.low:g}, {column.high:g}]"
-        return f"{name}: one of {', '.join(map(str, column.categories))}{', or another value' * column.other}"
-
-    def marked(name: str, text: str) -> str:
-        return f"{text} (found privately by this release)" if name in found else text
-
-    target = schema.target
-    rest = [] if target is None else [marked(target.name, _target(target.name, target.classes, target.range))]
-    return "enforced; " + "; ".join([*(marked(name, of(name)) for name in schema.encoder.columns), *rest])
-
-
-def _target(name: str, classes: object, interval: object) -> str:
-    ends = interval if isinstance(interval, tuple) else (0.0, 0.0)
-    labels = classes if isinstance(classes, tuple) else ()
-    return (
-        f"{name}: one of {', '.join(map(str, labels))}" if labels else f"{name}: a number in [{ends[0]:g}, {ends[1]:g}]"
-    )

@@ -100,6 +100,33 @@ class CanonicalColumn:
         codes[held] = np.array(named, dtype=np.int64)[where]
         return codes, list(places)
 
+    def labels(self, classes: NDArray[Any]) -> NDArray[Any]:
+        """Return the class of each cell; None for missing cells and all other values."""
+        codes, texts = self.values()
+        known = {label_text(label): label for label in classes.tolist()}
+        found = np.empty(len(texts) + 1, dtype=object)
+        found[:] = [*(known.get(text) for text in texts), None]
+        return found[codes]  # code -1 of missing cells is last
+
+
+def cell_labels(y: object, classes: NDArray[Any] | None) -> NDArray[Any]:
+    """Return labels read cell by cell, as a private schema reads them. No label raises an error.
+
+    Parameters
+    ----------
+    y
+        Labels, one for each record.
+    classes
+        Released classes; None for numbers.
+
+    Returns
+    -------
+    ndarray
+        Classes with None for all other labels, or numbers with NaN for all other labels.
+    """
+    column = canonical_column(y)
+    return column.numbers if classes is None else column.labels(classes)
+
 
 def canonical_column(values: object) -> CanonicalColumn:
     """Return a column in canonical form, each cell read on its own. No cell raises an error.
@@ -248,6 +275,11 @@ def canonical_cell(cell: object) -> float | str | None:
     """Return one cell in canonical form: a finite number, a text, or None if it is missing."""
     reader = _reader(type(cell))
     return None if reader is None else reader(cell)
+
+
+def label_text(label: object) -> str:
+    """Return the canonical text of a class label: text, a truth value or a number."""
+    return label if isinstance(label, str) else number_text(float(label))  # type: ignore[arg-type]  # a number
 
 
 def number_text(number: float) -> str:

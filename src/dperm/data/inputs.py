@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dperm.data.blocks import INFINITE, column_description, nonfinite_columns
+from dperm.data.encoded import EncodedMatrix
 from dperm.data.identity import same_text
 from dperm.data.tables import column_names, is_table, numeric_matrix, read_column
 from dperm.errors import DataError, DataTypeError, ParameterError
@@ -53,7 +54,7 @@ def two_dimensional(X: Any) -> Any:
         If ``X`` has another number of dimensions, or is masked.
     """
     if sparse.issparse(X):
-        found = X
+        found = X.plain() if isinstance(X, EncodedMatrix) else X
     else:
         found = X if _is_frame(X) else _array(X, _TWO_D, _RESHAPE)
     if len(found.shape) != 2:

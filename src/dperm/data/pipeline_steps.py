@@ -26,12 +26,15 @@ from types import FrameType
 from typing import Any
 
 from dperm.checks import shown
+from dperm.data.encoded import EncodingFacts
 from dperm.errors import DpermWarning, LeakError, ParameterError
 from dperm.presentation.spelling import arg
 
 REFUSE, NOT_COVERED = "refuse", "not_covered"
 UNKNOWN = "unknown"
 """Name of transformers that cannot be detected."""
+SEEDED_ENCODER = "PrivateTableEncoder"
+"""Name of a private preparation whose noise follows from a seed. Without a seed, its own guarantee covers it."""
 _FITS = ("fit", "fit_predict", "fit_transform")
 _UNUSED = (None, "passthrough", "drop")
 
@@ -66,29 +69,35 @@ DATA_INDEPENDENT: dict[str, Condition] = {
 """scikit-learn transformers whose state may follow from arguments and columns alone, with the condition for it."""
 
 
-def checked_steps(fitted_transformers: object, *, budgeted: bool = False) -> list[str]:
+def checked_steps(
+    fitted_transformers: object, *, budget: object = None, facts: EncodingFacts | None = None
+) -> list[str]:
     """Return the class names of transformers fitted to the data before the running fit.
 
-    In a joblib worker the last name is `UNKNOWN`.
+    In a joblib worker the last name is `UNKNOWN`. A `PrivateTableEncoder` has a guarantee of its own, and is listed as
+    `SEEDED_ENCODER` only if a seed determined its noise.
 
     Parameters
     ----------
     fitted_transformers
         "refuse" or "not_covered", the argument of an estimator.
-    budgeted
-        Whether the fit is charged to a budget.
+    budget
+        Budget to which the fit is charged; None without one.
+    facts
+        Facts of the encoder that X comes from, if X carries them.
 
     Raises
     ------
     LeakError
         If there is such a transformer, and ``fitted_transformers`` is "refuse". With a budget, also if it is
-        "not_covered": the limit of the budget does not cover such a release.
+        "not_covered", if a seed determined the noise of a private preparation, or if the preparation in a pipeline was
+        charged to another account: the limit of the budget does not cover such a release.
 
     Warns
     -----
     DpermWarning
         If there is such a transformer, and ``fitted_transformers`` is "not_covered"; in a joblib worker, if it is
-        "refuse".
+        "refuse"; if a seed determined the noise of a private preparation.
     """
     if fitted_transformers not in (REFUSE, NOT_COVERED):
         rule = f'must be "{REFUSE}" or "{NOT_COVERED}"'
@@ -100,20 +109,79 @@ def checked_steps(fitted_transformers: object, *, budgeted: bool = False) -> lis
             _steps_problem(steps) if steps else _targets_problem(targets),
             remedy=f"{allowed} fits all the same, and the statement then says that the preparation is not covered.",
         )
-    names = _names(steps + targets)
-    if budgeted and names:
+    encoders = list(private_encoders())
+    every = [facts, *(encoder.encoding_facts for encoder in encoders)]
+    seeded = any(found is not None and found.is_seeded for found in every)
+    names = _names(steps + targets) + [SEEDED_ENCODER] * seeded
+    if budget is not None and names:
         raise LeakError(
             f"the guarantee does not cover the preparation of the data ({', '.join(names)} learnt from the private "
-            f"data), so the limit of a budget does not cover this fit.",
-            remedy=f"Leave out {arg('ledger')}.",
+            f"data{', with a seed' if seeded else ''}), so the limit of a budget does not cover this fit.",
+            remedy=f"Leave out {arg('random_state') if seeded else arg('ledger')}.",
         )
-    if names:
-        warnings.warn(_NOT_COVERED.format(", ".join(names)), DpermWarning, stacklevel=3)  # the line that called fit
+    if budget is not None and not all(_same_account(encoder.ledger, budget) for encoder in encoders):
+        raise LeakError(
+            "the PrivateTableEncoder in the pipeline was not charged to the account of this model, so the limit of the "
+            "budget does not cover the schema.",
+            remedy=f"Give the encoder and the model the same {arg('ledger')}.",
+        )
+    if steps or targets:
+        listed = ", ".join(_names(steps + targets))
+        warnings.warn(_NOT_COVERED.format(listed), DpermWarning, stacklevel=3)  # the line that called fit
+    if seeded:
+        warnings.warn(_SEEDED, DpermWarning, stacklevel=3)
     if not is_in_joblib_worker():
         return names
     if fitted_transformers == REFUSE:
         warnings.warn(_IN_WORKER, DpermWarning, stacklevel=3)
     return [*names, UNKNOWN]
+
+
+def require_no_fitted_steps() -> None:
+    """Raise LeakError if a pipeline fitted transformers to the data before the running fit of a transformer."""
+    before = [step for frame in _frames() for step in _steps_before(frame)]
+    steps, targets = [*_learning(before), *fitted_steps()], list(fitted_target_transformers())
+    if steps or targets:
+        raise LeakError(_steps_problem(steps) if steps else _targets_problem(targets))
+
+
+def _steps_before(frame: FrameType) -> list[Any]:
+    """Return the steps before the one that a pipeline is fitting, if the frame is the loop over its steps."""
+    pipeline = getattr(sys.modules.get("sklearn.pipeline"), "Pipeline", ())
+    owner, place = frame.f_locals.get("self"), frame.f_locals.get("step_idx")
+    if not isinstance(owner, pipeline) or frame.f_code.co_name != "_fit" or not isinstance(place, int):
+        return []
+    return [step for _, step in owner.steps[:place]]
+
+
+def private_encoders() -> Iterator[Any]:
+    """Yield the encoders with a guarantee of their own that pipelines on the call stack fitted before the model."""
+    pipeline = getattr(sys.modules.get("sklearn.pipeline"), "Pipeline", ())
+    for frame in _frames():
+        owner: Any = frame.f_locals.get("self")
+        if isinstance(owner, pipeline) and frame.f_code.co_name in _FITS:
+            yield from _private_parts(step for _, step in owner.steps[:-1])
+
+
+def _private_parts(steps: Iterable[Any]) -> Iterator[Any]:
+    for step in steps:
+        parts = _parts(step)
+        if _is_of(step, "sklearn.frozen", "FrozenEstimator"):
+            continue  # fitted before the pipeline, as if to public data
+        if parts is not None:
+            fitted = getattr(step, "transformers_", None)  # a ColumnTransformer fits copies of its parts
+            yield from _private_parts(parts if fitted is None else [part for _, part, _ in fitted])
+        elif isinstance(getattr(step, "encoding_facts", None), EncodingFacts) and hasattr(step, "ledger"):
+            yield step
+
+
+def _same_account(one: object, other: object) -> bool:
+    """Whether two budgets are one, or two handles of one account; a handle without a name has the only account."""
+    if one is None or one is other:
+        return one is not None
+    places = [(getattr(budget, "location", None), getattr(budget, "account", None)) for budget in (one, other)]
+    (first, account), (second, name) = places
+    return first is not None and first == second and (account == name or None in (account, name))
 
 
 def is_in_joblib_worker() -> bool:
@@ -168,6 +236,10 @@ def fitted_target_transformers() -> Iterator[Any]:
 _NOT_COVERED = (
     "{} learnt from the private data before this fit. The guarantee does not cover that: one record can change all "
     "transformed rows. The statement says NOT COVERED and has no rating."
+)
+_SEEDED = (
+    "X was encoded by a PrivateTableEncoder with a seed, which is NOT PRIVATE. No guarantee covers this fit. Leave out "
+    "random_state of the encoder for real releases."
 )
 _IN_WORKER = (
     "fitted in a joblib worker: transformers before it cannot be seen. If a pipeline fitted one to the private data, "

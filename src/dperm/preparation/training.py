@@ -141,6 +141,11 @@ class TablePlan:
         return self.preparation.event + self.training_event
 
     @property
+    def declares_values(self) -> bool:
+        """Whether some columns or the labels are declared, so that their values may break a declaration."""
+        return bool(self.preparation.declared) or self.preparation.target is None
+
+    @property
     def why(self) -> tuple[Fact, ...]:
         """Consequences of the plan, from public numbers."""
         share = Fact(

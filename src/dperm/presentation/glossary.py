@@ -7,6 +7,7 @@ TERMS = {
     "after": "releases before the change",
     "burned": "burned charges",
     "dim": "dimension",
+    "encoders": "schemas of the encoded columns",
     "eta": "eta (log-ratio error of the noise distribution, included in the guarantee)",
     "false_positive_rate": "false-positive rate",
     "feature_norm": "bound on the norm of the features",

@@ -4,11 +4,20 @@
 
 from collections.abc import Iterator, Mapping
 
-from dperm.data.pipeline_steps import UNKNOWN
+from dperm.data.pipeline_steps import SEEDED_ENCODER, UNKNOWN
 from dperm.privacy.record import Record
 from dperm.report import fields as names
 from dperm.report.budget_facts import budget_facts
 from dperm.report.definitions import GROUP, contribution
+from dperm.report.schema_facts import (
+    ENCODERS,
+    SCHEMA_LIMIT,
+    SCHEMA_PREPROCESSING,
+    SCHEMA_STATISTICS,
+    private_schemas,
+    schema_sentences,
+    uncharged_schemas,
+)
 
 TAKEN_AS_PUBLIC = (
     "assumptions",
@@ -25,6 +34,7 @@ TAKEN_AS_PUBLIC = (
     "class_weight",
     "label_range",
     "invalid",
+    ENCODERS,
 )
 """Public quantities of a fit; the other public numbers of its record describe the mechanism."""
 TRANSFORMERS = "fitted_transformers"
@@ -70,6 +80,10 @@ PREPROCESSING = (
 FITTED_TRANSFORMERS = (
     names.UNCOVERED + "before the fit, a pipeline fitted {} to the private data without noise. No guarantee covers the "
     "transformers, or predictions that use them."
+)
+SEEDED_SCHEMA = (
+    names.UNCOVERED + "before the fit, a PrivateTableEncoder with a seed found the schema of the columns. Anyone who "
+    "knows the seed can subtract its noise. No guarantee covers the schema, or predictions that use it."
 )
 UNKNOWN_TRANSFORMERS = (
     names.UNCOVERED
@@ -158,7 +172,7 @@ def run_facts(record: Record) -> dict[str, object]:
     return {
         "contribution_bound": contribution(record),
         **_release_facts(record),
-        **budget_facts(record.ledger, seeded=record.seeded),
+        **_budget_facts(record),
         "implementation": f"dperm {record.versions.get('dperm', '')}".strip(),
         "security": _security(record),
         "sampling": _sampling(record),
@@ -169,6 +183,11 @@ def run_facts(record: Record) -> dict[str, object]:
         "time": names.NOT_RECORDED if record.timestamp is None else record.timestamp,
         "limits": _limits(record),
     }
+
+
+def _budget_facts(record: Record) -> dict[str, object]:
+    facts, uncharged = budget_facts(record.ledger, seeded=record.seeded), uncharged_schemas(record)
+    return {**facts, "composition": f"{facts['composition']} {uncharged}"} if uncharged else facts
 
 
 def is_training(record: Record) -> bool:
@@ -191,11 +210,25 @@ def _fit_facts(record: Record) -> dict[str, object]:
     return {
         "public_quantities": taken,
         "mechanism": {"name": method, **public, "event": record.event},
-        "covered": COVERED_FIT_ONLY if uncovered_transformers(record) else _covered_by_fit(method, is_prepared(record)),
-        "preprocessing": _preprocessing(record, PREPARED_PREPROCESSING if is_prepared(record) else PREPROCESSING),
-        "nonprivate_statistics": PREPARED_STATISTICS if is_prepared(record) else STATISTICS,
+        "covered": COVERED_FIT_ONLY
+        if uncovered_transformers(record)
+        else " ".join((_covered_by_fit(method, is_prepared(record)), *schema_sentences(record))),
+        "preprocessing": _preprocessing(record, _usual_preprocessing(record)),
+        "nonprivate_statistics": _usual_statistics(record),
         **why,
     }
+
+
+def _usual_preprocessing(record: Record) -> str:
+    if is_prepared(record):
+        return PREPARED_PREPROCESSING
+    return " ".join((*([SCHEMA_PREPROCESSING] if private_schemas(record) else []), PREPROCESSING))
+
+
+def _usual_statistics(record: Record) -> str:
+    if is_prepared(record):
+        return PREPARED_STATISTICS
+    return SCHEMA_STATISTICS if private_schemas(record) else STATISTICS
 
 
 def is_prepared(record: Record) -> bool:
@@ -240,8 +273,9 @@ def uncovered_transformers(record: Record) -> tuple[str, ...]:
     """Return sentences about preparation of the data that the guarantee does not cover; empty for most fits."""
     found = record.public.get(TRANSFORMERS)
     listed = list(map(str, found)) if isinstance(found, list) else []
-    known = ", ".join(name for name in listed if name != UNKNOWN)
-    fitted = (FITTED_TRANSFORMERS.format(known),) if known else ()
+    known = ", ".join(name for name in listed if name not in (UNKNOWN, SEEDED_ENCODER))
+    seeded = (SEEDED_SCHEMA,) if SEEDED_ENCODER in listed else ()
+    fitted = (*((FITTED_TRANSFORMERS.format(known),) if known else ()), *seeded)
     return (*fitted, UNKNOWN_TRANSFORMERS) if UNKNOWN in listed else fitted
 
 
@@ -262,10 +296,19 @@ def _limits(record: Record) -> tuple[str, ...]:
         return (*uncovered_transformers(record), *LIMITS, *own)
     return (
         *uncovered_transformers(record),
-        *((*LIMITS[:-1], PREPARED_LIMIT) if is_prepared(record) else LIMITS),
+        *schema_sentences(record),
+        *LIMITS[:-1],
+        _assumed(record),
         *_clipping_effects(record),
         *((FAST,) if record.grade == "fast" else ()),
     )
+
+
+def _assumed(record: Record) -> str:
+    """Return the last limitation: the assumptions of the guarantee."""
+    if is_prepared(record):
+        return PREPARED_LIMIT
+    return SCHEMA_LIMIT if private_schemas(record) else LIMITS[-1]
 
 
 def _clipping_effects(record: Record) -> tuple[str, ...]:

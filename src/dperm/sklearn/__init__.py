@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dperm.sklearn.classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from dperm.sklearn.encoder import PublicTableEncoder
-from dperm.sklearn.files import load_model
+from dperm.sklearn.files import load_model, save_model
 from dperm.sklearn.regressors import PrivateHuberRegressor, PrivateLinearRegression, PrivateQuantileRegressor
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ __all__ = [
     "PrivateTableRegressor",
     "PublicTableEncoder",
     "load_model",
+    "save_model",
 ]
 
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dperm.checks import shown
 from dperm.data import inputs
 from dperm.data.bounded import invalid_rows
+from dperm.data.encoded import facts_of
 from dperm.data.pipeline_steps import checked_steps
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Target
@@ -28,6 +29,7 @@ from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement, write_statement
 from dperm.report.estimator_display import EstimatorDisplay
 from dperm.sklearn import files, parameters
+from dperm.sklearn.auto import require_declared, schemas_of, supplied_arguments
 from dperm.sklearn.fit_result import FitResult, PrivateData, fit_private, fit_without_noise
 from dperm.sklearn.intervals import noise_interval
 from dperm.sklearn.labels import PublicLabels
@@ -66,7 +68,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
     delta: float = 1e-6
     adjacency: Adjacency | str = "replace_one"
     method: "str | Method" = "auto"
-    feature_norm: float | None = None
+    feature_norm: float | str | None = None
     bounds: Bounds | None = None
     C: float | None = None
     clip: float | None = None
@@ -166,7 +168,11 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         if goal is None:
             parameters.require_no_budget(budget)
         seed, name = parameters.seed_of(self.random_state), type(self).__name__
-        steps = [] if goal is None else checked_steps(self.fitted_transformers, budgeted=budget is not None)
+        facts = facts_of(X)
+        steps = [] if goal is None else checked_steps(self.fitted_transformers, budget=budget, facts=facts)
+        supplied = supplied_arguments(self, facts)
+        arguments = {**self.get_params(deep=False), **supplied}
+        model = type(self)(**arguments) if supplied else self
         table = inputs.two_dimensional(X)
         rows, dim = inputs.checked_shape(table, public=Adjacency.of(self.adjacency) is Adjacency.REPLACE_ONE)
         names = inputs.names_of(table)
@@ -177,23 +183,28 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
                 "bounds by name need named columns, and the columns of X have no names.",
                 remedy="Give X as a data frame, or bounds as a list with a pair for each column.",
             )
-        space = self._space(dim, names)
-        labels, y = self._labels_of(inputs.required(y))
-        spec = self._spec(space, labels.target, public_rows(Adjacency.of(self.adjacency), self.n, rows))
-        invalid, transformers = invalid_rows(self.invalid), tuple(steps)
+        space = model._space(dim, names)
+        labels, y = model._labels_of(inputs.required(y))
+        spec = model._spec(space, labels.target, public_rows(Adjacency.of(self.adjacency), self.n, rows))
         data = PrivateData(
-            table, y, space=space, labels=labels, names=names, invalid=invalid, fitted_transformers=transformers
+            table,
+            y,
+            space=space,
+            labels=labels,
+            names=names,
+            invalid=invalid_rows(model.invalid),
+            fitted_transformers=tuple(steps),
+            schemas=schemas_of(facts, tuple(supplied)),
         )
         if not labels.declared:
             self._warn_undeclared()
         if self.feature_norm is None and self.bounds is None:
             parameters.warn_unbounded()
         if goal is None:
-            return self._set_fitted(fit_without_noise(spec, data, name=name), columns)
-        arguments = self.get_params(deep=False)
-        plan = self._plan_in_units(spec, space, labels)
+            return self._set_fitted(fit_without_noise(spec, data, name=name), columns, arguments)
+        plan = model._plan_in_units(spec, space, labels)
         fitted = fit_private(plan, data, name=name, parameters=arguments, budget=budget, seed=seed)
-        return self._set_fitted(fitted, columns)
+        return self._set_fitted(fitted, columns, arguments)
 
     @property
     def statement_(self) -> Statement:
@@ -354,6 +365,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
 
     def _public_problem(self, n: int | None, dim: int | None) -> tuple[ProblemSpec, FeatureSpace, PublicLabels]:
         """Return the problem of ``plan``: its public constants, and the public facts about features and labels."""
+        require_declared(self)
         dim = parameters.dim_of(self.bounds) if dim is None else dim
         public = planned_rows(Adjacency.of(self.adjacency), self.n, n)
         space, labels = self._space(dim, None), self._planned_labels()
@@ -387,10 +399,14 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
                 raise extreme_arguments(spec, error.problem_text.rstrip(".")) from None
             raise
 
-    def _set_fitted(self, fitted: FitResult, columns: Any) -> Self:
-        """Set the fitted attributes, and forget the column names of an earlier fit."""
+    def _set_fitted(self, fitted: FitResult, columns: Any, arguments: Mapping[str, Any] | None = None) -> Self:
+        """Set the fitted attributes, and forget the column names of an earlier fit.
+
+        ``arguments`` are the arguments of the fit, where an encoder supplied some of them.
+        """
         self._fitted = fitted
-        self._parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "ledger"}
+        used = self.get_params(deep=False) if arguments is None else arguments
+        self._parameters = {name: value for name, value in used.items() if name != "ledger"}
         self._set_coefficients(fitted)
         self.guarantee_, self.profile_ = fitted.guarantee, fitted.profile  # None without a promise
         self.plan_, self.record_ = fitted.plan, fitted.record

@@ -31,7 +31,7 @@ from dperm.sklearn.labels import PublicLabels, public_classes, two_unknown_class
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     """Linear classifier fitted with differential privacy; subclasses choose the loss."""
 
-    classes: Sequence[Any] | None = None
+    classes: Sequence[Any] | str | None = None
     class_weight: Mapping[Any, float] | None = None
 
     def decision_function(self, X: Any) -> Floats:
@@ -116,9 +116,10 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     method : str or method object, default="auto"
         "auto", a name ("objective", "output", "gradient", "sgd", "bolt_on", "posterior"), or a method object of
         `dperm.methods`.
-    feature_norm : float, default=None
+    feature_norm : float or "auto", default=None
         Public L2 norm to which longer rows are scaled down. With neither ``feature_norm`` nor ``bounds`` it is 1.0,
-        and ``fit`` warns.
+        and ``fit`` warns. "auto" takes the norm from the encoder of the rows, `PublicTableEncoder` or
+        `PrivateTableEncoder`.
     bounds : (low, high), list of pairs, or mapping of names to pairs, default=None
         Public bounds of the columns. Columns are clipped to these bounds and scaled to [-1, 1] internally; coefficients
         are in the original units.
@@ -144,8 +145,10 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         model is fitted, and the statement says that the preparation is not covered.
     random_state : int, Generator or RandomState, default=None
         Seed, which makes the fit reproducible and NOT PRIVATE.
-    classes : sequence of labels, default=None
-        Public labels, two or more. None uses the labels found in y (at most 100) and treats them as public.
+    classes : sequence of labels or "auto", default=None
+        Public labels, two or more. None uses the labels found in y (at most 100) and treats them as public. "auto"
+        takes the classes that `PrivateTableEncoder` released; records of other labels then contribute nothing, as with
+        ``invalid="drop"``.
     class_weight : mapping, default=None
         Public weights in (0, 1e6] by class; 1 for classes without one. "balanced" is refused, because it would count
         private labels.

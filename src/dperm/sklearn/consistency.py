@@ -21,6 +21,7 @@ from dperm.privacy import Record
 from dperm.privacy.digest import digest
 from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.report.run_facts import PREPARATION
+from dperm.report.schema_facts import ENCODERS
 from dperm.sklearn.fit_result import FitResult, in_units, space_facts
 from dperm.sklearn.header import header_digest, prepared_digest
 from dperm.sklearn.labels import PublicLabels, public_classes
@@ -79,7 +80,8 @@ def require_schema(schema: Schema, text: str, fitted: FitResult, *, form: int) -
     """
     public, target, encoder = fitted.public, schema.target, schema.encoder
     _require(list(encoder.feature_names) == public["columns"], "the schema has other features")
-    _require(public["feature_norm"] in (None, encoder.norm), "the schema has another norm")
+    # a pipeline may declare another norm than that of its encoder, to which its fit scaled the rows down
+    _require(ENCODERS in public or public["feature_norm"] in (None, encoder.norm), "the schema has another norm")
     _require(target is not None, "the schema has no target")
     assert target is not None
     known = None if fitted.classes is None else fitted.classes.tolist()

@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.columns import AnyColumn, Unseen
+from dperm.data.encoded import EncodingFacts, encoded
 from dperm.data.encoder import PublicEncoder, checked_unseen
 from dperm.data.tables import column_names
 from dperm.errors import DataError, ParameterError
@@ -76,6 +77,11 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         """Public bound on the L2 norm of a row, for the ``feature_norm`` argument of an estimator."""
         return self._public().norm
 
+    @property
+    def encoding_facts(self) -> EncodingFacts:
+        """Facts that the encoded rows carry, for an estimator with ``feature_norm="auto"``."""
+        return EncodingFacts(self._public(), sparse=self.sparse, unseen=self.unseen)
+
     def fit(self, X: object, y: object = None) -> Self:
         """Check the declarations, and that the table has the declared columns, without reading any entry.
 
@@ -119,14 +125,16 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray or csr_array
-            Features of shape (n_samples, n_features).
+            Features of shape (n_samples, n_features). Subsets of the rows carry ``norm`` to an estimator with
+            ``feature_norm="auto"``.
 
         Raises
         ------
         DataError
             If a declared column is missing, or contains a value outside its declaration, whatever ``unseen`` is.
         """
-        return self.fit(X)._public().transform(X, sparse=self.sparse, unseen="raise")
+        rows = self.fit(X)._public().transform(X, sparse=self.sparse, unseen="raise")
+        return encoded(rows, self.encoding_facts)
 
     def transform(self, X: object) -> Union[Floats, "csr_array"]:
         """Return one row of features for each record.
@@ -146,7 +154,8 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         DataError
             If a declared column is missing, or ``unseen`` is "raise" and a value is outside its declaration.
         """
-        return self._public().transform(X, sparse=self.sparse, unseen=self.unseen)
+        rows = self._public().transform(X, sparse=self.sparse, unseen=self.unseen)
+        return encoded(rows, self.encoding_facts)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return the feature names.

@@ -4,17 +4,21 @@
 
 import json
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from dperm.data.columns import Unseen
 from dperm.data.encoder import PublicEncoder
-from dperm.data.schema import Schema
-from dperm.errors import DpermError, ModelFormatError
+from dperm.data.schema import Schema, text_digest
+from dperm.errors import DpermError, ModelFormatError, ParameterError
+from dperm.presentation.spelling import arg
 from dperm.privacy import Record
 from dperm.report.model_file import ModelFile, read_model, write_model
+from dperm.report.schema_facts import ENCODERS
 from dperm.sklearn.consistency import checked_parameters, require_consistent, require_schema
 from dperm.sklearn.encoder import PublicTableEncoder
 from dperm.sklearn.fit_result import FitResult
@@ -143,6 +147,54 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     return stored.estimator if stored.schema is None else _pipeline(stored.estimator, stored.schema.encoder)
 
 
+def save_model(pipeline: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write encoder and model to one file, which `load_model` and ``dperm predict`` read.
+
+    Parameters
+    ----------
+    pipeline : Pipeline or estimator
+        Fitted `sklearn.pipeline.Pipeline` of `PublicTableEncoder` or `PrivateTableEncoder` and a private linear model,
+        `PrivateTableClassifier`, `PrivateTableRegressor`, or a private linear model alone.
+    path : str or path-like
+        File to write.
+    overwrite : bool, default=False
+        Whether to replace an existing file.
+
+    Raises
+    ------
+    ParameterError
+        If ``path`` exists and ``overwrite`` is False, or if ``pipeline`` is anything else, is not fitted, or has
+        another encoder than in its fit.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from dperm.data import Numeric
+    >>> from dperm.sklearn import PrivateLogisticRegression, PublicTableEncoder, load_model, save_model
+    >>> table = {"age": np.arange(1000) % 90}
+    >>> model = PrivateLogisticRegression(feature_norm="auto", classes=(False, True))
+    >>> pipeline = make_pipeline(PublicTableEncoder({"age": Numeric(0, 100)}), model).fit(table, table["age"] > 50)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.dperm"
+    >>> save_model(pipeline, path)
+    >>> (load_model(path).predict(table) == pipeline.predict(table)).all().item()
+    True
+    """
+    from dperm.sklearn.pipeline_files import stored_parts
+
+    estimator, schema = stored_parts(pipeline)
+    if schema is None:
+        estimator.save(path, overwrite=overwrite)
+        return
+    try:
+        save(estimator, path, schema=schema, overwrite=overwrite)
+    except FileExistsError:
+        raise ParameterError(
+            argument="path", rule="must be a new file", remedy=f"Give {arg('overwrite', True)} to replace it."
+        ) from None
+
+
 def load_stored(path: str | os.PathLike[str]) -> StoredModel:
     """Return the fitted estimator in a file, and the schema stored beside it.
 
@@ -185,7 +237,7 @@ def _stored_model(kind: type[Any], file: ModelFile, path: str | os.PathLike[str]
         schema = _schema(file, fitted)
     except _DAMAGE as error:
         raise _refusal(path, "its parts contradict each other: the file does not fit together") from error
-    return StoredModel(estimator._set_fitted(fitted, columns), schema)
+    return StoredModel(estimator._set_fitted(replace(fitted, schema=schema), columns), schema)
 
 
 def prefers_sparse(encoder: PublicEncoder) -> bool:
@@ -197,8 +249,18 @@ def _pipeline(estimator: Any, encoder: PublicEncoder) -> Any:
     """Return a fitted pipeline. The encoder stores nothing but column names."""
     from sklearn.pipeline import Pipeline
 
-    first = PublicTableEncoder(encoder.columns, sparse=prefers_sparse(encoder)).fit(encoder.columns)
+    sparse, unseen = _options(estimator._fitted.public, encoder)
+    first = PublicTableEncoder(encoder.columns, sparse=sparse, unseen=unseen).fit(encoder.columns)
     return Pipeline([("encoder", first), ("model", estimator)])
+
+
+def _options(public: Mapping[str, Any], encoder: PublicEncoder) -> tuple[bool, Unseen]:
+    """Return ``sparse`` and ``unseen`` of the encoder of the fit, as the record names them, or else the defaults."""
+    listed = public.get(ENCODERS)
+    for one in listed if isinstance(listed, list) else []:
+        if isinstance(one, Mapping) and one.get("encoder_digest") == text_digest(encoder.to_json()):
+            return one.get("sparse") is True, "raise" if one.get("unseen") == "raise" else "other"
+    return prefers_sparse(encoder), "other"
 
 
 def _schema(file: ModelFile, fitted: FitResult) -> Schema | None:

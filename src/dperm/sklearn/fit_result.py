@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from dperm.data import inputs
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData, enforce
+from dperm.data.canonical import cell_labels
+from dperm.data.schema import Schema
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes, LabelKind
 from dperm.erm.spec import ProblemSpec
@@ -24,7 +26,10 @@ from dperm.privacy import PrivacyProfile, Record, Release
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.report import Statement, statement, unprotected
 from dperm.report.binding import public_facts_digest
+from dperm.report.declared_columns import describe_schema
 from dperm.report.run_facts import TRANSFORMERS
+from dperm.report.schema_facts import ENCODERS
+from dperm.sklearn.auto import EncodedSchema
 from dperm.sklearn.header import HeaderBudget, header_digest, plain_parameters, prepared_digest
 from dperm.sklearn.labels import PublicLabels
 from dperm.sklearn.parameters import clip_unit
@@ -57,6 +62,8 @@ class PrivateData:
         "raise" or "drop".
     fitted_transformers
         Class names of transformers fitted to the data before this fit, not covered by its guarantee.
+    schemas
+        Schemas by which the rows were encoded, the one of X first.
     """
 
     X: Any
@@ -66,6 +73,7 @@ class PrivateData:
     names: inputs.Names
     invalid: str
     fitted_transformers: tuple[str, ...] = ()
+    schemas: tuple[EncodedSchema, ...] = ()
 
     def read(self, most_rows: int) -> BoundedData:
         """Return the data within their public bounds.
@@ -76,7 +84,10 @@ class PrivateData:
             If the data break a rule. Nothing is charged before.
         """
         target, matrix = self.labels.target, inputs.numeric(self.X)
-        labels = inputs.numbers_of(self.y) if target.kind is LabelKind.NUMBER else inputs.labels_of(self.y)
+        if any(schema.supplies_labels for schema in self.schemas):
+            labels = cell_labels(self.y, self.labels.classes)
+        else:
+            labels = inputs.numbers_of(self.y) if target.kind is LabelKind.NUMBER else inputs.labels_of(self.y)
         if isinstance(target, Classes):
             target.require_kind(labels)
         return enforce(matrix, labels, self.space, target, invalid=self.invalid, names=self.names, most_rows=most_rows)
@@ -101,6 +112,8 @@ class FitResult:
         Public facts of a fit without noise; empty otherwise.
     plan
         Plan of the fit; None without noise, and for a model from a file.
+    schema
+        Schema stored beside the model, or released with it; None without one.
     """
 
     coef: Floats
@@ -110,6 +123,7 @@ class FitResult:
     release: "Release[Floats | None] | None" = None
     facts: Mapping[str, object] = field(default_factory=dict)
     plan: "Plan | None" = None
+    schema: Schema | None = None
 
     def __post_init__(self) -> None:
         """Check that the shapes match, since arrays may come from a damaged file."""
@@ -158,7 +172,8 @@ class FitResult:
     @cached_property
     def statement(self) -> Statement:
         """All fields of a privacy report, as data. The first access takes a moment."""
-        return unprotected(self.facts) if self.release is None else statement(self.release)
+        found = unprotected(self.facts) if self.release is None else statement(self.release)
+        return found if self.schema is None else found.filled({}, declared=describe_schema(self.schema))
 
     def with_public(self, public: Mapping[str, object]) -> "FitResult":
         """Return the same result with ``public`` as its public facts."""
@@ -233,16 +248,18 @@ def prepared_fit_result(found: Any, plan: "TablePlan", run: "Run[Any]") -> FitRe
         "why": [str(reason) for reason in (*plan.why, *training.why)],
         "columns": list(schema.encoder.feature_names),
         "schema_digest": schema.digest,
-        "assumptions": _prepared_assumptions(plan),
+        "assumptions": _prepared_assumptions(plan, found.data.labels),
+        **({"invalid_declared_values": found.invalid} if plan.declares_values else {}),
     }
     public = dict(Record(**{**plan.facts.known, "public": public}).public)
     parameters = plain_parameters(found.estimator.get_params(deep=False), training.method)
     header = header_digest(name, parameters, public, by_schema=True)
     release = run.released(found.theta, lambda theta: prepared_digest(header, schema.digest, theta))
-    return FitResult(*_coefficients(found.theta, found.data), release=release.with_public(public), plan=training)
+    coefficients = _coefficients(found.theta, found.data)
+    return FitResult(*coefficients, release=release.with_public(public), plan=training, schema=schema)
 
 
-def _prepared_assumptions(plan: "TablePlan") -> list[str]:
+def _prepared_assumptions(plan: "TablePlan", labels: PublicLabels) -> list[str]:
     """Return the public assumptions of a fit to a privately prepared table, as phrases."""
     declared = "n, as it was declared; it was not compared with the data" if plan.n else ""
     rows = "n, the number of records" if plan.goal.adjacency.value == "replace_one" else declared
@@ -250,6 +267,7 @@ def _prepared_assumptions(plan: "TablePlan") -> list[str]:
         rows,
         "the number and the names of the columns",
         "the declared columns, which were enforced" if plan.preparation.declared else "",
+        labels.assumption if plan.preparation.target is None else "",
         "all parameters of the estimator, which must not have been chosen by looking at the data",
     )
     return [text for text in every if text]
@@ -360,6 +378,7 @@ def _public(name: str, spec: ProblemSpec, data: PrivateData) -> dict[str, object
         "n": spec.n,
         "clip_share": _clip_share(spec),
         **({TRANSFORMERS: list(data.fitted_transformers)} if data.fitted_transformers else {}),
+        **({ENCODERS: [schema.as_data() for schema in data.schemas]} if data.schemas else {}),
     }
 
 
@@ -383,11 +402,19 @@ def _assumptions(plan: "Plan", data: PrivateData) -> list[str]:
     """Return the public assumptions of the guarantee, as phrases."""
     declared = "n, as it was declared; it was not compared with the data" if plan.facts.public.get("n") else ""
     rows = "n, the number of records" if plan.adjacency.value == "replace_one" else declared
+    released = {name for schema in data.schemas if schema.facts.release is not None for name in schema.supplied}
     every = (
         rows,
         "the number, names and types of the columns",
-        "the bounds of the features, which were enforced",
-        data.labels.assumption,
+        "" if "feature_norm" in released else "the bounds of the features, which were enforced",
+        "the declared columns of the encoder, as listed under encoders" if _declares_columns(data) else "",
+        "" if released & {"classes", "label_range"} else data.labels.assumption,
         "all parameters of the estimator, which must not have been chosen by looking at the data",
     )
     return [text for text in every if text]
+
+
+def _declares_columns(data: PrivateData) -> bool:
+    """Whether the rows were encoded by declarations of columns, at least in part."""
+    releases = [schema.facts.release for schema in data.schemas]
+    return any(release is None or bool(release["declared"]) for release in releases)

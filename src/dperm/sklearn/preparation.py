@@ -14,17 +14,22 @@ from sklearn.utils.validation import check_is_fitted
 from dperm.checks import shown
 from dperm.data.canonical import row_count
 from dperm.data.columns import AnyColumn
+from dperm.data.encoded import EncodingFacts, encoded
 from dperm.data.encoder import PublicEncoder
+from dperm.data.pipeline_steps import require_no_fitted_steps
 from dperm.data.tables import column_names
 from dperm.errors import DataError, ParameterError
 from dperm.preparation.plan import PreparationPlan, warn_few_records
 from dperm.preparation.prepared import PreparedTable, TargetKind
 from dperm.privacy import Adjacency, Release
+from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.privacy.public_rows import public_rows
 from dperm.report import Statement, statement
 from dperm.sklearn import parameters
 from dperm.sklearn.files import prefers_sparse
 
+_ENTRY = ("ledger", "account", "seq", "hash", "digest")
+"""Parts of a receipt that identify a ledger entry."""
 LABELS = "y"
 """Name of the target where y is passed apart from the table and has no name of its own."""
 
@@ -169,9 +174,12 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         DataError
             If X is not a table of columns of one length, or a declared column breaks its declaration. Nothing is
             charged. Cells of prepared columns never raise an error.
+        LeakError
+            If a pipeline fitted transformers to the private data before. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the preparation. Nothing is charged.
         """
+        require_no_fitted_steps()
         names, budget = column_names(X), parameters.budget_of(self.ledger)
         seed = parameters.seed_of(self.random_state)
         target = None if self._task() is None else _name_of(y, names)
@@ -218,11 +226,42 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray or csr_array
-            Features. Pass ``norm_`` to an estimator as ``feature_norm``.
+            Features. Subsets of the rows carry ``norm_``, ``classes_`` and ``label_range_`` to an estimator with
+            ``feature_norm="auto"``, ``classes="auto"`` or ``label_range="auto"``.
         """
         check_is_fitted(self)
         features = self.encoder_.transform(X, sparse=prefers_sparse(self.encoder_), unseen="other")
-        return features
+        return encoded(features, self.encoding_facts)
+
+    @property
+    def encoding_facts(self) -> EncodingFacts:
+        """Released facts that the encoded rows carry, with the guarantee of the release."""
+        check_is_fitted(self)
+        return EncodingFacts(
+            self.encoder_,
+            sparse=prefers_sparse(self.encoder_),
+            unseen="other",
+            classes=None if not hasattr(self, "classes_") else tuple(self.classes_.tolist()),
+            label_range=getattr(self, "label_range_", None),
+            release=self._release_facts(),
+        )
+
+    def _release_facts(self) -> dict[str, object]:
+        """Return the public facts of the release, as the record of a later model names them."""
+        record, public = self.record_, self.record_.public
+        entry = {name: record.ledger[name] for name in _ENTRY if record.ledger.get(name) is not None}
+        return {
+            "guarantee": guarantee_as_dict(record.guarantee),
+            "is_private": record.is_private,
+            "time": record.timestamp,
+            "ledger_entry": entry or None,
+            "schema_digest": self.schema_.digest,
+            "prepared": public["columns"],
+            "declared": public["declared"],
+            "target": public["target"],
+            "task": public["task"],
+            "most_classes": public["most_classes"],
+        }
 
     @property
     def statement_(self) -> Statement:

@@ -26,7 +26,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
     most_classes: ClassVar[int] = 0
 
-    label_range: tuple[float, float] | None = None
+    label_range: tuple[float, float] | str | None = None
     clip_predictions: bool = False
 
     def predict(self, X: Any) -> Floats:
@@ -48,7 +48,8 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         found = np.asarray(self._features(X) @ self.coef_ + self.intercept_, dtype=np.float64)
         if not checks.truth("clip_predictions", self.clip_predictions):
             return found
-        known = public_range(self.label_range).target
+        by_encoder = isinstance(self.label_range, str)  # "auto"
+        known = public_range(self._parameters["label_range"] if by_encoder else self.label_range).target
         assert isinstance(known, Interval)
         return np.clip(found, known.low, known.high)
 
@@ -110,9 +111,10 @@ class PrivateLinearRegression(PrivateLinearRegressor):
     method : str or method object, default="auto"
         "auto", a name ("objective", "output", "gradient", "sgd", "bolt_on", "posterior", for this class also
         "sufficient", which clips nothing), or a method object of `dperm.methods`.
-    feature_norm : float, default=None
+    feature_norm : float or "auto", default=None
         Public L2 norm to which longer rows are scaled down. With neither ``feature_norm`` nor ``bounds`` it is 1.0,
-        and ``fit`` warns.
+        and ``fit`` warns. "auto" takes the norm from the encoder of the rows, `PublicTableEncoder` or
+        `PrivateTableEncoder`.
     bounds : (low, high), list of pairs, or mapping of names to pairs, default=None
         Public bounds of the columns. Columns are clipped to these bounds and scaled to [-1, 1] internally; coefficients
         are in the original units.
@@ -139,9 +141,10 @@ class PrivateLinearRegression(PrivateLinearRegressor):
         model is fitted, and the statement says that the preparation is not covered.
     random_state : int, Generator or RandomState, default=None
         Seed, which makes the fit reproducible and NOT PRIVATE.
-    label_range : (low, high), default=None
+    label_range : (low, high) or "auto", default=None
         Public range of y. Labels are clipped to this range and scaled to [-1, 1] internally. Do not compute the range
-        from the data. A narrower range needs less noise. None means (-1, 1), with a warning at every fit.
+        from the data. A narrower range needs less noise. None means (-1, 1), with a warning at every fit. "auto" takes
+        the range that `PrivateTableEncoder` released; records with other labels than numbers then contribute nothing.
     clip_predictions : bool, default=False
         Whether ``predict`` clips predictions to ``label_range``. This costs no privacy, and helps where the labels are
         not linear near the ends of the range.

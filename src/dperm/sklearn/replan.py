@@ -35,6 +35,7 @@ def replan(estimator: Any) -> "Plan":
         raise AssumptionError(f"the model was fitted {kind}: nothing is promised, so there is no claim to audit.")
     public: Any = fitted.public
     names = public["columns"] if getattr(estimator, "feature_names_in_", None) is None else estimator.feature_names_in_
+    estimator = type(estimator)(**estimator._parameters)  # with the values that an encoder supplied for "auto"
     space = estimator._space(fitted.coef.shape[1], None if names is None else list(names))
     spec = estimator._spec(space, labels_of(estimator, fitted).target, public["n"])
     with warnings.catch_warnings(action="ignore"):  # given by the fit already

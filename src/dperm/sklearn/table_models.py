@@ -19,7 +19,7 @@ from dperm.accounting.budget import Budget
 from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.bounded import enforce, invalid_rows, too_many_rows
-from dperm.data.canonical import CanonicalColumn, canonical_column, number_text, row_count
+from dperm.data.canonical import CanonicalColumn, canonical_column, cell_labels, label_text, row_count
 from dperm.data.columns import AnyColumn, Unseen
 from dperm.data.encoder import PublicEncoder
 from dperm.data.labels import declared_classes
@@ -64,6 +64,7 @@ class _TrainedModel:
     theta: Floats
     data: PrivateData
     schema: Schema
+    invalid: str
 
 
 @dataclass(frozen=True)
@@ -232,14 +233,15 @@ class PrivateTableModel(BaseEstimator, ABC):
         spec = estimator._spec(space, labels.target, plan.n)
         spec = spec.clipped(descent_clip(spec) if isinstance(plan.method, SampledGradient) else default_clip(spec))
         training = plan.method.plan_from_event(spec, plan.training_event, plan.training_goal)
-        y = _labels(private.labels, labels)
+        y = cell_labels(private.labels, labels.classes)
         data = PrivateData(features, y, space=space, labels=labels, names=None, invalid="drop")
         bounded = enforce(features, y, space, labels.target, invalid="drop", most_rows=training.most_rows)
         known = (
             {"range": estimator.label_range} if labels.classes is None else {"classes": tuple(labels.classes.tolist())}
         )
         schema = Schema(encoder, TargetSchema(private.target, **known))
-        return _TrainedModel(prepared, estimator, training, training.learn(bounded, stream), data, schema)
+        theta = training.learn(bounded, stream)
+        return _TrainedModel(prepared, estimator, training, theta, data, schema, invalid_rows(self.invalid))
 
     def _set_fitted(self, found: _TrainedModel, fitted: FitResult, plan: TablePlan) -> Self:
         prepared = found.prepared
@@ -491,7 +493,7 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
 
     def _require_labels(self, labels: CanonicalColumn) -> None:
         codes, texts = labels.values()
-        known = set(map(_class_text, declared_classes(self.classes).tolist()))
+        known = set(map(label_text, declared_classes(self.classes).tolist()))
         if (codes < 0).any() or not known.issuperset(texts):
             remedy = f"Correct the labels, or give {arg('invalid', 'drop')} to leave such records out."
             raise DataError("the labels must all be declared classes.", remedy=remedy)
@@ -618,21 +620,6 @@ class _FeatureColumns:
 
     def __init__(self, encoder: PublicEncoder) -> None:
         self.n_features_in_ = len(encoder.feature_names)
-
-
-def _labels(column: CanonicalColumn, labels: Any) -> NDArray[Any]:
-    """Return the labels of the records: numbers, or classes with None for all other values."""
-    if labels.classes is None:
-        return column.numbers
-    codes, texts = column.values()
-    known = {_class_text(label): label for label in labels.classes.tolist()}
-    found = np.empty(len(texts) + 1, dtype=object)
-    found[:] = [*(known.get(text) for text in texts), None]
-    return found[codes]
-
-
-def _class_text(label: object) -> str:
-    return label if isinstance(label, str) else number_text(float(label))  # type: ignore[arg-type]  # a number
 
 
 def _name_of(y: object, names: Sequence[str]) -> str:

@@ -192,7 +192,7 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
             If the data break a rule. Nothing is charged.
         """
         drop, seed = invalid_rows(self.invalid) == "drop", self._seed()
-        steps = checked_steps(self.fitted_transformers, budgeted=self.ledger is not None)
+        steps = checked_steps(self.fitted_transformers, budget=self.ledger)
         features = features_of(X, finite=not drop, public=Adjacency.of(self.adjacency) is Adjacency.REPLACE_ONE)
         labels = labels_of(y, len(features))
         classes = (
