@@ -34,7 +34,7 @@ from dperm.preparation.plan import (
     MOST_CELLS,
     MOST_COLUMNS,
     PER_CELL,
-    PROFILE_SHARE,
+    SCALED_PROFILE_SHARE,
     PrivateColumns,
     profile_records_needed,
 )
@@ -180,12 +180,12 @@ class NumberPlan:
     @cached_property
     def profile_noise(self) -> GaussianMechanism:
         """Noise of the profile (T72)."""
-        return self._count_noise(PROFILE_SHARE, self.histograms * BINS)
+        return self._count_noise(SCALED_PROFILE_SHARE, self.histograms * BINS)
 
     @cached_property
     def value_noise(self) -> GaussianMechanism:
         """Noise of the counts of cells (T74)."""
-        return self._count_noise(1 - PROFILE_SHARE, MOST_DIM)  # the number of cells is a released number
+        return self._count_noise(1 - SCALED_PROFILE_SHARE, MOST_DIM)  # the number of cells is a released number
 
     @cached_property
     def norm_noise(self) -> GaussianMechanism | None:

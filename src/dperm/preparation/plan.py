@@ -43,6 +43,8 @@ from dperm.sensitivity.thresholds import discovery_threshold
 
 PROFILE_SHARE = 0.3
 """Share of the profile in mu^2 of a preparation; the rest goes to values and cells (T90)."""
+SCALED_PROFILE_SHARE = 0.5
+"""The same where numbers are only scaled: the second release finds three quantiles of a column, and no bins (T76)."""
 THRESHOLD_SHARE = 0.3
 """Share of delta for the threshold of values (T90)."""
 FALSE_BINS = 0.01
@@ -154,10 +156,15 @@ class PreparationPlan:
         """Names of all prepared columns, the target last."""
         return self.columns if self.target is None else (*self.columns, self.target)
 
+    @property
+    def _profile_share(self) -> float:
+        """Share of the profile in mu^2 of the releases of counts."""
+        return PROFILE_SHARE if self.encoding is Encoding.BINS else SCALED_PROFILE_SHARE
+
     @cached_property
     def profile_noise(self) -> GaussianMechanism:
         """Noise of the profile (T72)."""
-        return self._noise(PROFILE_SHARE, self.width * BINS)
+        return self._noise(self._profile_share, self.width * BINS)
 
     @cached_property
     def value_noise(self) -> GaussianMechanism:
@@ -166,7 +173,7 @@ class PreparationPlan:
         The number of values that occur is private. Counts are whole numbers and lie on the grid, so the grid is made
         for the largest number.
         """
-        return self._noise(1 - PROFILE_SHARE, MOST_DIM)
+        return self._noise(1 - self._profile_share, MOST_DIM)
 
     @cached_property
     def norm_noise(self) -> GaussianMechanism | None:

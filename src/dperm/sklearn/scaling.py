@@ -153,13 +153,12 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
         released = _fit(self, X)
         encoder = self.encoder_ = released.encoder
         self.norm_ = encoder.norm if released.rows is None else released.rows.norm
-        ends = [
-            (column.low, column.high) for column in map(encoder.columns.get, released.columns) if _is_number(column)
-        ]
-        places = [place for place, name in enumerate(released.columns) if name in encoder.columns]
         self.center_, self.scale_ = np.zeros(self.n_features_in_), np.full(self.n_features_in_, np.nan)
-        self.center_[places] = [low / 2 + high / 2 for low, high in ends]
-        self.scale_[places] = [high / 2 - low / 2 for low, high in ends]
+        for place, name in enumerate(released.columns):
+            column = encoder.columns.get(name)
+            if isinstance(column, Numeric):
+                self.center_[place] = column.low / 2 + column.high / 2
+                self.scale_[place] = column.high / 2 - column.low / 2
         return self
 
     def transform(self, X: object) -> Floats:
@@ -307,12 +306,9 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
             If ``ledger`` does not cover the release. Nothing is charged.
         """
         released = _fit(self, X)
-        found = [_wide_enough(pair) for pair in released.bounds(self._quantiles())]
-        self.bounds_ = found
+        self.bounds_ = [_wide_enough(pair) for pair in released.bounds(self._quantiles())]
         medians = [cells.quantile(0.5) if cells.span else 0.0 for cells in released.columns.values()]
-        self.median_ = np.array(
-            [min(max(middle, low), high) for middle, (low, high) in zip(medians, found, strict=True)]
-        )
+        self.median_ = np.clip(medians, *np.array(self.bounds_).T)
         return self
 
     def transform(self, X: object) -> Floats:
@@ -412,10 +408,6 @@ def _columns_of(estimator: Any, X: object) -> dict[str, object]:
             raise DataError(f"X must have {estimator.n_features_in_} columns, as in the fit.")
         return dict(zip(estimator.plan_.columns, table.values(), strict=True))
     return table
-
-
-def _is_number(column: object) -> bool:
-    return isinstance(column, Numeric)
 
 
 def _wide_enough(bounds: tuple[float, float] | None) -> tuple[float, float]:

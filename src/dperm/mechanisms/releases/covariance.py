@@ -100,7 +100,7 @@ class Covariance(NoisyStatistic[Floats]):
     @property
     def public(self) -> dict[str, object]:
         """Norm, centre, n under replace-one, the post-processing, and whether the release is a sum."""
-        known = {"norm": self.norm, "center": self.center, "n": self.n, "psd": self.psd}
+        known: dict[str, object] = {"norm": self.norm, "center": self.center, "n": self.n, "psd": self.psd}
         return known if self.average else {**known, "average": False}
 
     @cached_property
