@@ -28,6 +28,7 @@ from dperm.sklearn import (
     PrivatePCA,
     PrivateScaler,
     PrivateTableClassifier,
+    PrivateTableRegressor,
     load_model,
 )
 
@@ -293,6 +294,14 @@ def test_a_scaled_table_is_one_release_and_survives_its_file(tmp_path):
     with pytest.warns(match="the preparation found"):
         other = PrivateTableClassifier(encoding="scaled", **known).fit(*images(300, seed=1))
     assert other.plan_.event == model.plan_.event
+
+
+def test_a_regression_of_a_scaled_table_learns():
+    X, _ = images()
+    pay = X.sum(axis=1).to_numpy() + np.random.default_rng(1).normal(size=len(X))
+    model = PrivateTableRegressor(encoding="scaled", epsilon=4.0, delta=1e-5).fit(X, pay)
+    assert model.score(X, pay) > 0.7 and model.prepared_.rows is not None
+    assert model.guarantee_ == ApproxDP(4.0, 1e-5, "replace_one")
 
 
 def test_the_number_of_columns_chooses_the_encoding():

@@ -217,9 +217,13 @@ class PreparationPlan:
         return (
             Fact(
                 "preparation.columns",
-                "{columns} columns are prepared under one guarantee: kinds, missing values, ranges, bins and "
-                "categories (T72-T75).",
-                {"columns": self.width},
+                "{columns} columns are prepared under one guarantee: {found}.",
+                {
+                    "columns": self.width,
+                    "found": "kinds, missing values, ranges, bins and categories (T72-T75)"
+                    if self.norm_noise is None
+                    else "kinds, medians, spreads and categories (T72-T74, T76)",
+                },
             ),
             Fact(
                 "preparation.category",

@@ -17,6 +17,7 @@ from dperm.data.row_scaling import scaled_down
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms.releases import Covariance
 from dperm.privacy import Adjacency
+from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement, statement
 from dperm.sklearn import parameters
 
@@ -45,7 +46,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         Neighbouring relation.
     n : int, default=None
         Public number of records under add_remove; never compared with the data. None releases a noisy number, which
-        raises the noise by sqrt(2).
+        raises the noise by sqrt(2). Under replace_one it is the number of rows.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
     random_state : int, Generator or RandomState, default=None
@@ -123,11 +124,10 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
             rule = "must be finite: components without noise have no guarantee"
             raise ParameterError(argument="epsilon", rule=rule, remedy="Choose 1.0, for example.")
         checks.count("n_components", self.n_components, _COMPONENTS, most=columns)
-        if self.n is not None:
-            checks.count("n", self.n, "It is the public number of records.")
+        records = planned_rows(goal.adjacency, self.n, n)
         if goal.adjacency is Adjacency.REPLACE_ONE:
-            return Covariance(goal, self.feature_norm, dim=columns, n=n)
-        return Covariance(goal, self.feature_norm, dim=columns, average=self.n is None)
+            return Covariance(goal, self.feature_norm, dim=columns, n=records)
+        return Covariance(goal, self.feature_norm, dim=columns, average=records is None)
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Release the principal directions of private rows, charged to ``ledger``.
@@ -153,7 +153,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         """
         budget, seed = parameters.budget_of(self.ledger), parameters.seed_of(self.random_state)
         matrix, names = _matrix(X)
-        plan = self.plan(matrix.shape[1], matrix.shape[0])
+        plan = self.plan(matrix.shape[1], public_rows(Adjacency.of(self.adjacency), self.n, len(matrix)))
         bits = None
         if seed is not None:
             from dperm.noise import NotPrivateBits
