@@ -7,7 +7,8 @@
 ``--only`` selects tables, "cost" for CPU time and memory, or both. benchmarks/pipeline_tables.py has the tables, their
 splits and their bars, and exports TABLES. benchmarks/peers.txt has the environment of diffprivlib. Models:
 
-- nothing public: PrivateTableClassifier or PrivateTableRegressor, given the names of the columns;
+- nothing public: PrivateTableClassifier or PrivateTableRegressor, given the names of the columns; on MNIST also the
+  number of records and the largest number of classes;
 - public schema: PrivateLogisticRegression or PrivateLinearRegression with the full epsilon. Its schema stands for
   public knowledge, and is computed from the training table without privacy: bounds at the quantiles .02 and .98, cut
   points at the quantiles k/12, all categories, the range of the labels;
@@ -48,7 +49,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pandas as pd
 from compare_setup import Diffprivlib, add_diffprivlib, print_header, print_table
-from pipeline_tables import ADJACENCY, BARS, DELTA, EPSILONS, HELD_OUT, MOST_COST, SHAPED, TableSplit
+from pipeline_tables import ADJACENCY, BARS, DELTA, EPSILONS, HELD_OUT, MOST_COST, SHAPED, WIDE, TableSplit
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import r2_score
 
@@ -196,12 +197,15 @@ def _dense(features: Any) -> np.ndarray:
 def table_score(split: TableSplit, epsilon: float) -> float:
     """Return the test score of one fit to the raw table, with nothing public but the names of the columns."""
     kind = PrivateTableClassifier if split.classification else PrivateTableRegressor
-    model = kind(epsilon=epsilon, delta=DELTA, adjacency=ADJACENCY).fit(split.train, target=split.target)
+    model = kind(epsilon=epsilon, delta=DELTA, adjacency=ADJACENCY, **split.options)
+    model.fit(split.train, target=split.target)
     return float(model.score(split.test.drop(columns=split.target), split.test[split.target]))
 
 
 def measured(split: TableSplit, options: argparse.Namespace, peer: Diffprivlib | None) -> dict[str, list[Scores]]:
     """Return the scores of all models of one table, one entry for each epsilon."""
+    if split.name in WIDE:
+        return {NOTHING: repeated(options.runs, lambda epsilon: table_score(split, epsilon))}
     quantiles, rule = Encoded.of(split, quantile_cuts), Encoded.of(split, rule_cuts)
     found = {
         NOTHING: repeated(options.runs, lambda epsilon: table_score(split, epsilon)),
@@ -245,6 +249,8 @@ def print_bars(name: str, found: dict[str, list[Scores]]) -> bool:
         rows.append((f"score at ε = {epsilon:g}", f">= {bar:.3f}", str(scores), verdict(passed)))
     place = EPSILONS.index(BAR_EPSILON)
     for against in (PUBLIC, SAME_RULE):
+        if against not in found:
+            continue
         ours, theirs = found[NOTHING][place], found[against][place]
         cost, error = theirs.mean - ours.mean, math.hypot(ours.error, theirs.error)
         judged = name in HELD_OUT and against == PUBLIC
@@ -393,8 +399,10 @@ def measure_cost() -> bool:
 def parsed() -> argparse.Namespace:
     """Parse the command-line options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = (*SHAPED, *HELD_OUT, COST)
-    parser.add_argument("--data", type=Path, default=os.environ.get("DPERM_DATA"), help="directory of adult.csv.gz")
+    names = (*SHAPED, *WIDE, *HELD_OUT, COST)
+    parser.add_argument(
+        "--data", type=Path, default=os.environ.get("DPERM_DATA"), help="directory of adult.csv.gz and mnist.npz"
+    )
     parser.add_argument("--tables", type=Path, help="directory of the exported tables; that of --data by default")
     parser.add_argument("--only", nargs="*", choices=names, default=names, help="parts to run")
     parser.add_argument("--runs", type=int, default=8, help="fits of each private model at each epsilon")
@@ -402,7 +410,7 @@ def parsed() -> argparse.Namespace:
     add_diffprivlib(parser)
     options = parser.parse_args()
     if not options.memory and not options.data and set(options.only) != {COST}:
-        parser.error("--data or DPERM_DATA must name the directory of adult.csv.gz.")
+        parser.error("--data or DPERM_DATA must name the directory of adult.csv.gz and mnist.npz.")
     options.tables = options.tables or options.data
     return options
 
@@ -425,7 +433,7 @@ def main() -> None:
         if name == COST:
             met &= measure_cost()
             continue
-        split = (SHAPED | HELD_OUT)[name](Path(options.data), Path(options.tables))
+        split = (SHAPED | WIDE | HELD_OUT)[name](Path(options.data), Path(options.tables))
         found = measured(split, options, peer)
         print_scores(split, found)
         met &= print_bars(name, found)

@@ -143,6 +143,30 @@ class PublicEncoder:
         encoded = self._encoded(table, checked_unseen(unseen))
         return self._sparse(encoded) if sparse else self._dense(encoded)
 
+    def row_norms(self, table: object, *, unseen: Unseen = "raise") -> Floats:
+        """Return the L2 norm of each encoded row, without building the matrix.
+
+        Parameters
+        ----------
+        table, unseen
+            See `transform`.
+
+        Returns
+        -------
+        ndarray
+            Norms, each computed from its own record in the order of the columns.
+
+        Raises
+        ------
+        DataError, ParameterError
+            As `transform` does.
+        """
+        squared: Floats | None = None
+        for _, entries in self._encoded(table, checked_unseen(unseen)):  # the parts of a row have different places
+            squared = entries * entries if squared is None else squared + entries * entries
+        assert squared is not None  # there is at least one column
+        return np.sqrt(squared)
+
     def to_json(self) -> str:
         """Return the declarations, which are public, as one line of JSON with a format version."""
         return _columns_to_json(self.columns)

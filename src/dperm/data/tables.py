@@ -115,6 +115,43 @@ def raw_columns(table: object, names: Iterable[str]) -> Iterator[object]:
     return (fetch(_only_place(name, places.get(name, []))) for name in names)
 
 
+def named_columns(X: Any) -> dict[str, object]:
+    """Return the columns of a table or of a two-dimensional array by name, not copied and not converted.
+
+    Columns of an array are named x0, x1 and so on. Lists of rows become arrays of objects: numpy would turn all numbers
+    into text because of one text, so that one record would change how the others are read.
+
+    Raises
+    ------
+    DataError
+        If ``X`` has another number of dimensions, is masked or sparse, or if two columns have the same name.
+    """
+    if is_table(X):
+        names, (_, fetch) = column_names(X), _parts(X)
+        if len(set(names)) < len(names):
+            raise DataError("the columns of the table must have different names.")
+        return {name: fetch(place) for place, name in enumerate(names)}
+    array = _rows_as_array(X)
+    if array is None or array.ndim != 2 or isinstance(array, np.ma.MaskedArray):
+        raise DataError("X must be a table, or a dense array with a row for each record and no mask.")
+    return {f"x{place}": array[:, place] for place in range(array.shape[1])}
+
+
+def _rows_as_array(X: Any) -> NDArray[Any] | None:
+    if isinstance(X, np.ndarray):
+        return X
+    if not isinstance(X, list | tuple) or not all(isinstance(row, list | tuple | np.ndarray) for row in X):
+        return None
+    rows = [list(row) for row in X]
+    if len({len(row) for row in rows}) != 1:
+        return None
+    array = np.empty((len(rows), len(rows[0])), dtype=object)
+    for place, row in enumerate(rows):
+        for column, cell in enumerate(row):  # at once, numpy would look into a cell that is a sequence
+            array[place, column] = cell
+    return array
+
+
 def numeric_matrix(table: object) -> tuple[Floats, tuple[str, ...]]:
     """Return all columns as a matrix of doubles, and their names.
 

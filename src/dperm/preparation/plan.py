@@ -9,7 +9,7 @@ run fills in the queries: bins, cells, values. They may depend on earlier releas
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +21,7 @@ from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.canonical import CanonicalColumn, canonical_columns
 from dperm.data.columns import AnyColumn
+from dperm.data.identity import same_text
 from dperm.data.tables import raw_columns
 from dperm.errors import AssumptionError, ConversionError, DpermWarning, ParameterError
 from dperm.mechanisms.calibration import MOST_DIM
@@ -28,8 +29,9 @@ from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.run import ReleaseFacts, release
 from dperm.noise.bits import Bits, Stream
 from dperm.preparation.bins import BINS
-from dperm.preparation.prepared import PreparedTable, TargetKind
+from dperm.preparation.prepared import Encoding, PreparedTable, TargetKind
 from dperm.preparation.profile import bin_counts, noisy_profiles
+from dperm.preparation.row_norms import NORM_BINS, NORM_SHARE, noisy_row_norms, row_norm_fact, row_norm_numbers
 from dperm.preparation.values import noisy_values, number_edges
 from dperm.presentation.facts import Fact
 from dperm.presentation.spelling import arg
@@ -37,11 +39,13 @@ from dperm.privacy import GDP, Adjacency, ApproxDP, Release
 from dperm.privacy.gaussian_profile import mu_for
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered
-from dperm.sensitivity.preparation import histogram_sensitivity, normal_tail_point
+from dperm.sensitivity.preparation import histogram_sensitivity, norm_histogram_sensitivity, normal_tail_point
 from dperm.sensitivity.thresholds import discovery_threshold
 
 PROFILE_SHARE = 0.3
 """Share of the profile in mu^2 of a preparation; the rest goes to values and cells (T90)."""
+SCALED_PROFILE_SHARE = 0.5
+"""The same where numbers are only scaled: the second release finds three quantiles of a column, and no bins (T76)."""
 THRESHOLD_SHARE = 0.3
 """Share of delta for the threshold of values (T90)."""
 FALSE_BINS = 0.01
@@ -75,6 +79,8 @@ class PreparationPlan:
         Probability that a value of one record alone is shown in any column (T73).
     most_classes
         Public largest number of classes (T70).
+    encoding
+        Encoding of the columns. If numbers are only scaled, the norms of the rows are released too (T76).
     goal
         Guarantee of the preparation alone; None if it is a stage of a larger release.
     """
@@ -87,6 +93,7 @@ class PreparationPlan:
     mu: float
     threshold_delta: float
     most_classes: int = 100
+    encoding: Encoding = Encoding.BINS
     goal: AnyGuarantee | None = None
 
     def __post_init__(self) -> None:
@@ -152,10 +159,15 @@ class PreparationPlan:
         """Names of all prepared columns, the target last."""
         return self.columns if self.target is None else (*self.columns, self.target)
 
+    @property
+    def _profile_share(self) -> float:
+        """Share of the profile in mu^2 of the releases of counts."""
+        return PROFILE_SHARE if self.encoding is Encoding.BINS else SCALED_PROFILE_SHARE
+
     @cached_property
     def profile_noise(self) -> GaussianMechanism:
         """Noise of the profile (T72)."""
-        return self._noise(PROFILE_SHARE, self.width * BINS)
+        return self._noise(self._profile_share, self.width * BINS)
 
     @cached_property
     def value_noise(self) -> GaussianMechanism:
@@ -164,9 +176,18 @@ class PreparationPlan:
         The number of values that occur is private. Counts are whole numbers and lie on the grid, so the grid is made
         for the largest number.
         """
-        return self._noise(1 - PROFILE_SHARE, MOST_DIM)
+        return self._noise(1 - self._profile_share, MOST_DIM)
+
+    @cached_property
+    def norm_noise(self) -> GaussianMechanism | None:
+        """Noise of the histogram of row norms (T76); None without it."""
+        if self.encoding is not Encoding.SCALED:
+            return None
+        goal = GDP(lowered(self.mu * math.sqrt(NORM_SHARE)), self.adjacency)
+        return GaussianMechanism.calibrate(norm_histogram_sensitivity(self.adjacency), goal, dim=NORM_BINS)
 
     def _noise(self, share: float, dim: int) -> GaussianMechanism:
+        share *= 1 - NORM_SHARE if self.encoding is Encoding.SCALED else 1
         goal = GDP(lowered(self.mu * math.sqrt(share)), self.adjacency)
         return GaussianMechanism.calibrate(histogram_sensitivity(self.width, self.adjacency), goal, dim=dim)
 
@@ -182,14 +203,15 @@ class PreparationPlan:
 
     @cached_property
     def event(self) -> Event:
-        """Event of the whole preparation: the profile, then values and cells with their threshold."""
+        """Event of the whole preparation: profile, values and cells with their threshold, and norms of rows."""
         values = ThresholdedValues(self.value_noise.scale, self.value_threshold, self.width)
-        return self.profile_noise.event + values
+        counts = self.profile_noise.event + values
+        return counts if self.norm_noise is None else counts + self.norm_noise.event
 
     @property
     def records_needed(self) -> int:
         """Number of records from which a bin with 2 % of them is seen in the profile (T91)."""
-        return math.ceil(5.1 * self.profile_noise.scale / SEEN_SHARE)
+        return profile_records_needed(self.profile_noise.scale)
 
     @property
     def category_records(self) -> int:
@@ -229,12 +251,17 @@ class PreparationPlan:
     @property
     def why(self) -> tuple[Fact, ...]:
         """Consequences of the noise, from public numbers."""
+        rows = () if self.norm_noise is None else (row_norm_fact(self.norm_noise),)
         return (
             Fact(
                 "preparation.columns",
-                "{columns} columns are prepared under one guarantee: kinds, missing values, ranges, bins and "
-                "categories (T72-T75).",
-                {"columns": self.width},
+                "{columns} columns are prepared under one guarantee: {found}.",
+                {
+                    "columns": self.width,
+                    "found": "kinds, missing values, ranges, bins and categories (T72-T75)"
+                    if self.norm_noise is None
+                    else "kinds, medians, spreads and categories (T72-T74, T76)",
+                },
             ),
             Fact(
                 "preparation.category",
@@ -247,6 +274,7 @@ class PreparationPlan:
                 "About {records:,} records are needed to see a value range that 2 % of the records share (T91).",
                 {"records": self.records_needed},
             ),
+            *rows,
         )
 
     @property
@@ -265,17 +293,20 @@ class PreparationPlan:
             "value_noise_standard_deviation": self.value_noise.scale,
             "value_threshold": self.value_threshold,
             "threshold_delta": self.threshold_delta,
+            **row_norm_numbers(self.norm_noise),
         }
 
     @property
     def theorems(self) -> tuple[str, ...]:
         """Tags of the theorems behind the guarantee."""
-        return ("T70", "T72", "T73", "T74", "T75", *self.profile_noise.facts.theorems)
+        norm = "T75" if self.norm_noise is None else "T76"
+        return ("T70", "T72", "T73", "T74", norm, *self.profile_noise.facts.theorems)
 
     @property
     def noise(self) -> str:
         """Description of the noise."""
-        return f"{self.profile_noise.law.words} on the profile; {self.value_noise.law.words} on counts of values"
+        words = f"{self.profile_noise.law.words} on the profile; {self.value_noise.law.words} on counts of values"
+        return words if self.norm_noise is None else f"{words}; {self.norm_noise.law.words} on counts of row norms"
 
     @cached_property
     def facts(self) -> ReleaseFacts:
@@ -305,7 +336,8 @@ class PreparationPlan:
         raw = dict(zip(names, raw_columns(table, names), strict=True))
         if labels is not None and self.target is not None:
             raw[self.target] = labels
-        return PrivateColumns.of(raw)
+        declared = dict(zip(self.declared, raw_columns(table, self.declared), strict=True))
+        return PrivateColumns.of(raw, declared)
 
     def draw(self, private: "PrivateColumns", stream: Stream) -> PreparedTable:
         """Return the released profile, values and cells.
@@ -323,7 +355,7 @@ class PreparationPlan:
         ]
         threshold = math.nextafter(self.value_threshold + self.value_noise.calibration.grid.step, math.inf)
         values = noisy_values(private.columns(), edges, self.value_noise, threshold=threshold, stream=stream)
-        return PreparedTable.of(
+        found = PreparedTable.of(
             dict(zip(self.names, profiles, strict=True)),
             dict(zip(self.names, values, strict=True)),
             declared=self.declared,
@@ -331,7 +363,12 @@ class PreparationPlan:
             target=self.target,
             task=self.task,
             most_classes=self.most_classes,
+            encoding=self.encoding,
         )
+        if self.norm_noise is None:
+            return found
+        norms = found.encoder.row_norms({**private.raw, **private.declared}, unseen="other")
+        return replace(found, rows=noisy_row_norms(norms, found.encoder.norm, self.norm_noise, stream))
 
     def _is_number(self, name: str, by_majority: bool) -> bool:
         """Whether a column is read as numbers: by its profile, and for the target by the declared task."""
@@ -373,15 +410,18 @@ class PrivateColumns:
         Exact counts of the profile.
     rows
         Number of records.
+    declared
+        Further columns, which are declared and not prepared.
     """
 
     raw: Mapping[str, object] = field(repr=False)
     counts: Floats = field(repr=False)
     rows: int = field(repr=False)
+    declared: Mapping[str, object] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, raw: Mapping[str, object]) -> "PrivateColumns":
-        """Count the bins of all columns.
+    def of(cls, raw: Mapping[str, object], declared: Mapping[str, object] | None = None) -> "PrivateColumns":
+        """Count the bins of all columns, declared ones left out.
 
         Raises
         ------
@@ -393,7 +433,7 @@ class PrivateColumns:
         for column in canonical_columns(raw, raw):
             counts.append(bin_counts(column))
             lengths.add(len(column))
-        return cls(raw, np.concatenate(counts), lengths.pop())
+        return cls(raw, np.concatenate(counts), lengths.pop(), declared or {})
 
     def columns(self) -> Iterator[CanonicalColumn]:
         """Yield the columns in canonical form."""
@@ -404,6 +444,11 @@ def warn_few_records(plan: PreparationPlan, n: int | None, *, stacklevel: int) -
     """Issue the warnings of a plan for a public number of records."""
     for fact in plan.warnings(n):
         warnings.warn(fact.describe(arg), DpermWarning, stacklevel=stacklevel + 1)
+
+
+def profile_records_needed(deviation: float) -> int:
+    """Return the number of records from which a bin with 2 % of them exceeds the threshold of a profile (T91)."""
+    return math.ceil(5.1 * deviation / SEEN_SHARE)
 
 
 def require_delta(goal: AnyGuarantee) -> None:
@@ -422,7 +467,7 @@ def _names(columns: Sequence[str], declared: Mapping[str, AnyColumn], target: st
         if not isinstance(name, str):
             raise ParameterError(argument="columns", rule="must be named by strings", got=shown(name))
     every = [*names, *declared, *([] if target is None else [target])]
-    if len(set(every)) < len(every):
+    if len(set(map(same_text, every))) < len(every):
         raise ParameterError(argument="columns", rule="must be different columns, declared or prepared, and no target")
     if not 1 <= len(names) + (target is not None) <= MOST_COLUMNS:
         rule = f"must name 1 to {MOST_COLUMNS:,} columns to prepare"

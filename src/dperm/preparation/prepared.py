@@ -12,7 +12,8 @@ from dperm.data.encoder import PublicEncoder
 from dperm.data.identity import same_text
 from dperm.data.schema import Schema, TargetSchema
 from dperm.preparation.profile import ColumnProfile
-from dperm.preparation.schema import class_labels, declared_column, label_range, record_count
+from dperm.preparation.row_norms import RowNorms
+from dperm.preparation.schema import class_labels, declared_column, label_range, record_count, scaled_column
 from dperm.preparation.values import ColumnValues, NumericCells, TextValues
 
 
@@ -21,6 +22,13 @@ class TargetKind(StrEnum):
 
     CLASSIFICATION = "classification"
     REGRESSION = "regression"
+
+
+class Encoding(StrEnum):
+    """Encoding of prepared columns: bins with the scaled number, or the scaled number alone (T75, T76)."""
+
+    BINS = "bins"
+    SCALED = "scaled"
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,8 @@ class PreparedTable:
         Names of columns without any value or range above the noise. The encoder leaves them out.
     profiles, values
         Released counts of each prepared column, by name.
+    rows
+        Released norms of the encoded rows; None unless numbers are only scaled (T76).
     """
 
     encoder: PublicEncoder
@@ -53,6 +63,7 @@ class PreparedTable:
     constant: tuple[str, ...]
     profiles: Mapping[str, ColumnProfile] = field(repr=False)
     values: Mapping[str, ColumnValues] = field(repr=False)
+    rows: RowNorms | None = None
 
     @classmethod
     def of(
@@ -65,6 +76,7 @@ class PreparedTable:
         target: str | None,
         task: TargetKind | None,
         most_classes: int,
+        encoding: Encoding = Encoding.BINS,
     ) -> "PreparedTable":
         """Return the table that follows from released counts; post-processing (T3).
 
@@ -80,9 +92,14 @@ class PreparedTable:
             Name and kind of the target.
         most_classes
             Public largest number of classes.
+        encoding
+            Encoding of the prepared columns.
         """
         features = {name: found for name, found in values.items() if name != target}
-        columns = {name: declared_column(found, deviation) for name, found in features.items()}
+        columns = {
+            name: scaled_column(found) if encoding is Encoding.SCALED else declared_column(found, deviation)
+            for name, found in features.items()
+        }
         constant = tuple(name for name, column in columns.items() if column is None)
         kept: dict[str, AnyColumn] = dict(declared)
         kept |= {name: column for name, column in columns.items() if column is not None}
@@ -103,6 +120,11 @@ class PreparedTable:
         )
 
     @property
+    def norm(self) -> float:
+        """Norm to which encoded rows are scaled down; without released row norms, the bound on every row."""
+        return self.encoder.norm if self.rows is None else self.rows.norm
+
+    @property
     def schema(self) -> Schema:
         """Public schema: the encoder, and the target if its classes or its range were found."""
         found: TargetSchema | None = None
@@ -116,7 +138,8 @@ class PreparedTable:
         """Return schema and released counts as one line, from which the digest in a ledger is computed."""
         counts = {name: _counts(found) for name, found in self.values.items()}
         bins = {name: sorted(profile.counts.items()) for name, profile in self.profiles.items()}
-        return f"PreparedTable({json.dumps([self.schema.to_json(), self.records, bins, counts])})"
+        rows = [] if self.rows is None else [self.rows.norm, self.rows.counts.tolist()]
+        return f"PreparedTable({json.dumps([self.schema.to_json(), self.records, bins, counts, *rows])})"
 
 
 def _counts(found: ColumnValues) -> list[object]:

@@ -39,17 +39,54 @@ def declared_column(values: ColumnValues, deviation: float) -> AnyColumn | None:
 
 
 def _numeric(cells: NumericCells, deviation: float) -> AnyColumn | None:
+    found = number_range(cells)
+    if found is None:
+        return None
+    low, middle, high = found
+    bins = merged_bins(cells, deviation)
+    return Numeric(low, high, middle, bins=bins, missing=True, canonical=True)
+
+
+def number_range(cells: NumericCells, tails: tuple[float, float] = TAILS) -> tuple[float, float, float] | None:
+    """Return low, middle and high of a numeric column: two quantiles with the median; None without any range.
+
+    Where both quantiles are equal, low and high are the ends of the visible cells.
+
+    Parameters
+    ----------
+    cells
+        Released cells.
+    tails
+        Shares of the lower and of the upper quantile.
+    """
     span = cells.span
     if span is None:
         return None
-    low, high = (_bounded(cells.quantile(share)) for share in TAILS)
+    low, high = (_bounded(cells.quantile(share)) for share in tails)
     if not high / 2 - low / 2 > 0:
         low, high = map(_bounded, span)
     if not high / 2 - low / 2 > 0:
         return None
-    middle = min(max(_bounded(cells.quantile(0.5)), low), high)
-    bins = merged_bins(cells, deviation)
-    return Numeric(low, high, middle, bins=bins, missing=True, canonical=True)
+    return low, min(max(_bounded(cells.quantile(0.5)), low), high), high
+
+
+def scaled_column(values: ColumnValues) -> AnyColumn | None:
+    """Return the declaration of a column of a wide table; None if nothing was found, so that it would be constant.
+
+    A number x becomes (x - median) / spread, clipped to [-1, 1], and a missing number 0 (T76). The spread is the
+    larger distance of the median from both quantiles of `TAILS`. Text has indicators as in `declared_column`.
+    """
+    if isinstance(values, TextValues):
+        return declared_column(values, 0.0)
+    found = number_range(values)
+    if found is None:
+        return None
+    low, middle, high = found
+    spread = max(high - middle, middle - low)
+    ends = _bounded(middle - spread), _bounded(middle + spread)
+    if not ends[1] / 2 - ends[0] / 2 > 0:
+        return None
+    return Numeric(*ends, canonical=True)
 
 
 def merged_bins(cells: NumericCells, deviation: float, most: int = MOST_BINS) -> tuple[float, ...]:

@@ -16,7 +16,7 @@ from dperm.mechanisms.goal import gaussian_mu
 from dperm.mechanisms.run import ReleaseFacts
 from dperm.methods.declared_event import EventMethod
 from dperm.preparation.plan import THRESHOLD_SHARE, PreparationPlan, require_delta
-from dperm.preparation.prepared import TargetKind
+from dperm.preparation.prepared import Encoding, TargetKind
 from dperm.presentation.facts import Fact
 from dperm.privacy import ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee
@@ -78,6 +78,7 @@ class TablePlan:
         declared: Mapping[str, AnyColumn] | None = None,
         clip: float | None = None,
         most_classes: int = 2,
+        encoding: Encoding = Encoding.BINS,
         n: int | None = None,
     ) -> "TablePlan":
         """Return the plan that meets ``goal``: a quarter of mu^2 for the preparation, all that remains for training.
@@ -96,6 +97,8 @@ class TablePlan:
             Declarations of further columns, by name.
         most_classes
             Public largest number of classes.
+        encoding
+            Encoding of the prepared columns.
         n
             Declared number of records.
 
@@ -117,6 +120,7 @@ class TablePlan:
             mu=lowered(math.sqrt(PREPARATION_SHARE) * gaussian_mu(goal)),
             threshold_delta=lowered(THRESHOLD_SHARE * goal.delta),
             most_classes=most_classes,
+            encoding=encoding,
         )
 
         def event_of(epsilon: float) -> Event:

@@ -137,6 +137,29 @@ def noisy_values(
     return found
 
 
+def pooled_cells(
+    columns: Iterable[CanonicalColumn], edges: Floats, mechanism: GaussianMechanism, stream: Stream
+) -> NumericCells:
+    """Return the released cells of all numbers of a table, whatever their column (T72).
+
+    Parameters
+    ----------
+    columns
+        Private columns in canonical form.
+    edges
+        Edges of the cells, the same for all columns.
+    mechanism
+        Gaussian noise for `dperm.sensitivity.preparation.pooled_count_sensitivity`.
+    stream
+        Random bits of the release.
+    """
+    counts = np.zeros(len(edges) + 1)
+    for column in columns:
+        counts += _counts(column, edges)[0]
+    noisy = mechanism.noisy(counts, stream)
+    return NumericCells(edges, np.where(noisy > VISIBLE * mechanism.scale, noisy, 0.0))
+
+
 def _counts(column: CanonicalColumn, edges: Floats | None) -> tuple[Floats, list[str]]:
     """Return the exact counts of a column, and the values that they belong to."""
     if edges is None:

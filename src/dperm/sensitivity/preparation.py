@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sensitivities of private preparation: histograms of all columns at once, and histograms of row norms (T72, T74)."""
+"""Sensitivities of private preparation: histograms of all columns at once, and of row norms (T72, T74, T76)."""
 
 import math
 
@@ -50,6 +50,46 @@ def pooled_histogram_sensitivity(adjacency: Adjacency) -> float:
         The sensitivity, rounded up.
     """
     return 1.0 if adjacency is Adjacency.ADD_REMOVE else raised(math.sqrt(2))
+
+
+def pooled_count_sensitivity(columns: int, adjacency: Adjacency) -> float:
+    """Return the L2 sensitivity of one histogram of all cells, in which each of a record's d cells counts 1 (T72).
+
+    These counts are whole numbers, d times the weights of `pooled_histogram_sensitivity`: d or sqrt(2) d.
+
+    Parameters
+    ----------
+    columns
+        Number d of pooled columns.
+    adjacency
+        Neighbouring relation.
+
+    Returns
+    -------
+    float
+        The sensitivity, rounded up.
+    """
+    count = checks.count("columns", columns, "It is the number of pooled columns.")
+    return raised(count * pooled_histogram_sensitivity(adjacency))
+
+
+def norm_histogram_sensitivity(adjacency: Adjacency) -> float:
+    """Return the L2 sensitivity of the histogram of row norms over a fixed grid (T76).
+
+    A record adds 1 to exactly one count: 1 under add/remove. A replaced record lowers one count and raises another:
+    sqrt(2) under replace-one.
+
+    Parameters
+    ----------
+    adjacency
+        Neighbouring relation.
+
+    Returns
+    -------
+    float
+        The sensitivity, rounded up.
+    """
+    return histogram_sensitivity(1, adjacency)
 
 
 def normal_tail_point(probability: float) -> float:

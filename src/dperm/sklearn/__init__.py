@@ -11,10 +11,15 @@ from dperm.sklearn.files import load_model, save_model
 from dperm.sklearn.regressors import PrivateHuberRegressor, PrivateLinearRegression, PrivateQuantileRegressor
 
 if TYPE_CHECKING:
+    from dperm.sklearn.pca import PrivatePCA
     from dperm.sklearn.preparation import PrivateTableEncoder
+    from dperm.sklearn.scaling import PrivateBounds, PrivateScaler
     from dperm.sklearn.table_models import PrivateTableClassifier, PrivateTableRegressor
 
 _ON_FIRST_USE = {
+    "PrivateBounds": "dperm.sklearn.scaling",
+    "PrivatePCA": "dperm.sklearn.pca",
+    "PrivateScaler": "dperm.sklearn.scaling",
     "PrivateTableClassifier": "dperm.sklearn.table_models",
     "PrivateTableEncoder": "dperm.sklearn.preparation",
     "PrivateTableRegressor": "dperm.sklearn.table_models",
@@ -22,11 +27,14 @@ _ON_FIRST_USE = {
 """Classes that import the noise and with it the ``cryptography`` package, which loading and predicting do without."""
 
 __all__ = [
+    "PrivateBounds",
     "PrivateHuberRegressor",
     "PrivateLinearRegression",
     "PrivateLinearSVC",
     "PrivateLogisticRegression",
+    "PrivatePCA",
     "PrivateQuantileRegressor",
+    "PrivateScaler",
     "PrivateTableClassifier",
     "PrivateTableEncoder",
     "PrivateTableRegressor",

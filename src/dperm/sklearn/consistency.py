@@ -29,6 +29,8 @@ from dperm.sklearn.units import Units
 
 WITHOUT_RELEASED = ("0.3.", "0.4.")
 """Versions whose files do not hold the released values."""
+NORM_NOISE = "row_norm_noise_standard_deviation"
+"""Public number of a preparation that releases the norms of the rows."""
 ROUNDING = 1e-9
 """Relative tolerance for the sum in an intercept, and for all arrays of files by other versions of dperm."""
 
@@ -81,7 +83,7 @@ def require_schema(schema: Schema, text: str, fitted: FitResult, *, form: int) -
     public, target, encoder = fitted.public, schema.target, schema.encoder
     _require(list(encoder.feature_names) == public["columns"], "the schema has other features")
     # a pipeline may declare another norm than that of its encoder, to which its fit scaled the rows down
-    _require(ENCODERS in public or public["feature_norm"] in (None, encoder.norm), "the schema has another norm")
+    _require(ENCODERS in public or _fits_norm(public, encoder.norm), "the schema has another norm")
     _require(target is not None, "the schema has no target")
     assert target is not None
     known = None if fitted.classes is None else fitted.classes.tolist()
@@ -89,6 +91,13 @@ def require_schema(schema: Schema, text: str, fitted: FitResult, *, form: int) -
     _require((None if target.range is None else list(target.range)) == public.get("label_range"), "another range")
     noted = public.get("schema_digest")
     _require(noted == text_digest(text) or (noted is None and form < 3), "the schema is not that of the fit")
+
+
+def _fits_norm(public: Mapping[str, Any], longest: float) -> bool:
+    """Whether the norm of a model fits its schema: its bound on every row, or a released norm below it (T76)."""
+    norm, preparation = public["feature_norm"], public.get(PREPARATION)
+    released = isinstance(preparation, Mapping) and NORM_NOISE in preparation
+    return norm in (None, longest) or (released and 0 < norm <= longest)
 
 
 def _require_covered(record: Record, fitted: FitResult) -> None:

@@ -38,7 +38,7 @@ from dperm.methods.plan import row_limit
 from dperm.methods.sampled_gradient import SampledGradient
 from dperm.noise.bits import Bits, Stream
 from dperm.preparation.plan import PrivateColumns, warn_few_records
-from dperm.preparation.prepared import PreparedTable, TargetKind
+from dperm.preparation.prepared import Encoding, PreparedTable, TargetKind
 from dperm.preparation.training import TablePlan
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
@@ -52,6 +52,10 @@ from dperm.sklearn.regressors import PrivateLinearRegression
 
 LABELS = "y"
 """Name of the target where y is passed apart from the table and has no name of its own."""
+
+
+MOST_BINNED_COLUMNS = 200
+"""Number of feature columns above which numbers are only scaled by default. It affects utility only."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,7 @@ class PrivateTableModel(BaseEstimator, ABC):
             declared=declared,
             clip=self.clip,
             most_classes=self._most_classes(),
+            encoding=self._encoding(len(features)),
             n=records,
         )
 
@@ -344,6 +349,15 @@ class PrivateTableModel(BaseEstimator, ABC):
     def _most_classes(self) -> int:
         return 2
 
+    def _encoding(self, columns: int) -> Encoding:
+        """Return the encoding of the prepared columns, chosen by the public number of feature columns."""
+        if self.encoding == "auto":
+            return Encoding.SCALED if columns > MOST_BINNED_COLUMNS else Encoding.BINS
+        if self.encoding not in tuple(Encoding):
+            rule = 'must be "auto", "bins" or "scaled"'
+            raise ParameterError(argument="encoding", rule=rule, got=shown(self.encoding))
+        return Encoding(self.encoding)
+
     def _fixed_parameters(self, prepared: PreparedTable) -> dict[str, Any]:
         """Return the parameters of the linear model that do not depend on the labels."""
         prepared_columns = any(column.canonical for column in prepared.encoder.columns.values())
@@ -351,8 +365,9 @@ class PrivateTableModel(BaseEstimator, ABC):
             "epsilon": self.epsilon,
             "delta": self.delta,
             "adjacency": Adjacency.of(self.adjacency).value,
-            "feature_norm": prepared.encoder.norm,
-            "fit_intercept": not prepared_columns,  # the constant is in the span of their indicators (T75)
+            "feature_norm": prepared.norm,
+            # the constant is in the span of the indicators of prepared columns (T75)
+            "fit_intercept": prepared.rows is not None or not prepared_columns,
             "clip": self.clip,
             "n": self.n,
             "invalid": "drop",
@@ -380,6 +395,10 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         Public labels, which cost nothing; None finds them privately.
     most_classes : int, default=2
         Public largest number of classes. Records of rarer classes contribute nothing.
+    encoding : {"auto", "bins", "scaled"}, default="auto"
+        Encoding of prepared columns of numbers. "bins" has indicators of bins beside the scaled number (T75). "scaled"
+        has the number alone, (x - median) / spread clipped to [-1, 1]. It suits wide tables: rows are scaled down to a
+        private median of their norms (T76). "auto" is "scaled" for more than 200 feature columns.
     clip : float, default=None
         Clipping norm of a record's gradient, as in `PrivateLogisticRegression`.
     n : int, default=None
@@ -434,6 +453,7 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         columns: Mapping[str, AnyColumn] | None = None,
         classes: Sequence[Any] | None = None,
         most_classes: int = 2,
+        encoding: str = "auto",
         clip: float | None = None,
         n: int | None = None,
         invalid: str = "raise",
@@ -446,6 +466,7 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         self.columns = columns
         self.classes = classes
         self.most_classes = most_classes
+        self.encoding = encoding
         self.clip = clip
         self.n = n
         self.invalid = invalid
@@ -535,7 +556,7 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
 
     Parameters
     ----------
-    epsilon, delta, adjacency, columns, clip, n, invalid, ledger, random_state
+    epsilon, delta, adjacency, columns, encoding, clip, n, invalid, ledger, random_state
         See `PrivateTableClassifier`.
     label_range : (low, high), default=None
         Public range of the labels, which costs nothing; None finds it privately.
@@ -568,6 +589,7 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
         columns: Mapping[str, AnyColumn] | None = None,
         label_range: tuple[float, float] | None = None,
         clip_predictions: bool = True,
+        encoding: str = "auto",
         clip: float | None = None,
         n: int | None = None,
         invalid: str = "raise",
@@ -580,6 +602,7 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
         self.columns = columns
         self.label_range = label_range
         self.clip_predictions = clip_predictions
+        self.encoding = encoding
         self.clip = clip
         self.n = n
         self.invalid = invalid

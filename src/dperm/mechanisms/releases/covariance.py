@@ -57,6 +57,9 @@ class Covariance(NoisyStatistic[Floats]):
         add/remove.
     psd
         Whether to release the nearest positive semidefinite matrix instead, by post-processing.
+    average
+        Whether to release the mean. False releases the sum. Under add/remove the release then has no number of records,
+        and the L2 sensitivity is R^2 (T78).
 
     Examples
     --------
@@ -75,6 +78,7 @@ class Covariance(NoisyStatistic[Floats]):
     center: Sequence[float] | None = None
     n: int | None = None
     psd: bool = False
+    average: bool = True
 
     name: ClassVar[str] = "covariance"
 
@@ -86,6 +90,7 @@ class Covariance(NoisyStatistic[Floats]):
         self._set(n=parameters.public_n(self.n, self.adjacency))
         if not isinstance(self.psd, bool):
             raise ParameterError(argument="psd", rule="must be True or False", got=shown(self.psd))
+        self._set(average=checks.truth("average", self.average))
 
     @cached_property
     def clip(self) -> ClippedRows:
@@ -94,8 +99,9 @@ class Covariance(NoisyStatistic[Floats]):
 
     @property
     def public(self) -> dict[str, object]:
-        """Norm, centre, n under replace-one, and the post-processing."""
-        return {"norm": self.norm, "center": self.center, "n": self.n, "psd": self.psd}
+        """Norm, centre, n under replace-one, the post-processing, and whether the release is a sum."""
+        known: dict[str, object] = {"norm": self.norm, "center": self.center, "n": self.n, "psd": self.psd}
+        return known if self.average else {**known, "average": False}
 
     @cached_property
     def fixed_point(self) -> FixedPoint:
@@ -111,12 +117,12 @@ class Covariance(NoisyStatistic[Floats]):
 
     @property
     def standard_error(self) -> Floats | None:
-        """Standard deviation of the noise in each entry, smaller off the diagonal; None if n is private."""
-        if self.n is None:
+        """Standard deviation of the noise in each entry, smaller off the diagonal; None if it is over a private n."""
+        if self.average and self.n is None:
             return None
-        off_diagonal = self.mechanism.standard_deviation / self.n / float(WEIGHT)
-        errors = np.full((self.dim, self.dim), off_diagonal)
-        np.fill_diagonal(errors, self.mechanism.standard_deviation / self.n)
+        diagonal = self.mechanism.standard_deviation / ((self.n or 1) if self.average else 1)
+        errors = np.full((self.dim, self.dim), diagonal / float(WEIGHT))
+        np.fill_diagonal(errors, diagonal)
         return errors
 
     def totals(self, data: ArrayLike) -> Totals:
@@ -146,11 +152,11 @@ class Covariance(NoisyStatistic[Floats]):
             exact = block.astype(np.float64)
             sums += (exact.T @ exact)[upper].astype(np.int64)
         values = [int(total) * weight for total, weight in zip(sums, weights, strict=True)]
-        count = [self.clip.largest * one * len(rows)] if self.adjacency is Adjacency.ADD_REMOVE else []
+        count = [self.clip.largest * one * len(rows)] if self._counts else []
         return Totals(values + count, len(rows))
 
     def finished(self, noisy: Floats, n: int | None) -> Floats:
-        """Return the symmetric matrix of means: the noisy sums divided by the public or the noisy n.
+        """Return the symmetric matrix of sums, or of means: the noisy sums divided by the public or the noisy n.
 
         Parameters
         ----------
@@ -166,19 +172,28 @@ class Covariance(NoisyStatistic[Floats]):
         """
         row, column = np.triu_indices(self.dim)
         sums = np.where(row == column, noisy[: len(row)], noisy[: len(row)] / float(WEIGHT))
-        count = float(n) if n is not None else float(noisy[-1]) / float(self.clip.largest * self.clip.step**2)
         matrix = np.empty((self.dim, self.dim))
-        matrix[row, column] = matrix[column, row] = sums / max(count, 1.0)
+        matrix[row, column] = matrix[column, row] = sums / (self._number(noisy, n) if self.average else 1.0)
         return nearest_semidefinite(matrix) if self.psd else matrix
+
+    def _number(self, noisy: Floats, n: int | None) -> float:
+        """Return the number of records, at least 1: the public or the noisy one."""
+        count = float(n) if n is not None else float(noisy[-1]) / float(self.clip.largest * self.clip.step**2)
+        return max(count, 1.0)
+
+    @property
+    def _counts(self) -> bool:
+        """Whether the release has the number of records."""
+        return self.average and self.adjacency is Adjacency.ADD_REMOVE
 
     @property
     def _entries(self) -> int:
-        return self.dim * (self.dim + 1) // 2 + (self.adjacency is Adjacency.ADD_REMOVE)
+        return self.dim * (self.dim + 1) // 2 + self._counts
 
     @property
     def _sensitivity(self) -> tuple[float, float]:
         """L1 and L2 sensitivities of the whole vector."""
-        if self.adjacency is Adjacency.ADD_REMOVE:
+        if self._counts:
             return (
                 sensitivities.second_moment_and_count_l1(self.norm, self.dim),
                 sensitivities.second_moment_and_count_l2(self.norm),

@@ -1,0 +1,241 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Private principal components as a scikit-learn transformer (T78)."""
+
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from dperm import checks
+from dperm.data import inputs
+from dperm.data.arrays import Floats
+from dperm.data.row_scaling import scaled_down
+from dperm.errors import DataError, ParameterError
+from dperm.mechanisms.releases import Covariance
+from dperm.privacy import Adjacency
+from dperm.privacy.public_rows import planned_rows, public_rows
+from dperm.report import Statement, statement
+from dperm.sklearn import parameters
+
+_COMPONENTS = "It is the number of directions, at most the number of columns."
+
+
+@final
+class PrivatePCA(TransformerMixin, BaseEstimator):
+    """Project rows on private principal directions: eigenvectors of a noisy second moment (T78).
+
+    Rows are scaled down to ``feature_norm``. The second moment is about 0, so center the columns by public numbers
+    first, or use `PrivateScaler`. The eigenvectors are post-processing. They are orthonormal, so a projected row is not
+    longer than its row.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of directions.
+    epsilon : float, default=1.0
+        Privacy-loss bound of the release; smaller is more private.
+    delta : float, default=1e-6
+        Delta of the guarantee, greater than 0.
+    feature_norm : float, default=1.0
+        Public bound on the norm of a row; longer rows are scaled down to it.
+    adjacency : {"replace_one", "add_remove"}, default="replace_one"
+        Neighbouring relation.
+    n : int, default=None
+        Public number of records under add_remove; never compared with the data. None releases a noisy number, which
+        raises the noise by sqrt(2). Under replace_one it is the number of rows.
+    ledger : Ledger or budget in memory, default=None
+        Budget to which a fit is charged.
+    random_state : int, Generator or RandomState, default=None
+        Seed, which makes the fit reproducible and NOT PRIVATE.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Orthonormal directions, by decreasing noisy variance.
+    explained_variance_ : ndarray of shape (n_components,)
+        Noisy mean of the squared projections; the noise makes the largest ones too large.
+    norm_ : float
+        Bound on the norm of every projected row, equal to ``feature_norm``.
+    moment_ : ndarray of shape (n_features, n_features)
+        Released second moment.
+    guarantee_ : ApproxDP or None
+        Guarantee of the release; None for a seeded fit.
+    plan_ : Covariance
+        Release made from public numbers, with its ``event``.
+    record_ : Record
+        Public facts of the release.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Names of these columns; only for tables.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dperm.sklearn import PrivatePCA
+    >>> X = np.random.default_rng(0).normal(size=(20_000, 3)) * [1.0, 0.3, 0.1]
+    >>> pca = PrivatePCA(1, epsilon=1.0, delta=1e-6, feature_norm=3.0).fit(X)
+    >>> round(abs(pca.components_[0, 0]), 1)
+    1.0
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        feature_norm: float = 1.0,
+        adjacency: Adjacency | str = "replace_one",
+        n: int | None = None,
+        ledger: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.feature_norm = feature_norm
+        self.adjacency = adjacency
+        self.n = n
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def plan(self, columns: int, n: int | None = None) -> Covariance:
+        """Return the release of a fit, from public numbers alone.
+
+        Parameters
+        ----------
+        columns : int
+            Number of columns.
+        n : int, default=None
+            Number of rows under replace_one.
+
+        Returns
+        -------
+        Covariance
+            Release with ``event`` and ``standard_error``.
+        """
+        goal = parameters.goal_of(self.epsilon, self.delta, self.adjacency)
+        if goal is None:
+            rule = "must be finite: components without noise have no guarantee"
+            raise ParameterError(argument="epsilon", rule=rule, remedy="Choose 1.0, for example.")
+        checks.count("n_components", self.n_components, _COMPONENTS, most=columns)
+        records = planned_rows(goal.adjacency, self.n, n)
+        if goal.adjacency is Adjacency.REPLACE_ONE:
+            return Covariance(goal, self.feature_norm, dim=columns, n=records)
+        return Covariance(goal, self.feature_norm, dim=columns, average=records is None)
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Release the principal directions of private rows, charged to ``ledger``.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_samples, n_features)
+            Finite numbers.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        self
+            Fitted transformer.
+
+        Raises
+        ------
+        DataError
+            If X is not a dense matrix of finite numbers. Nothing is charged.
+        BudgetError
+            If ``ledger`` does not cover the release. Nothing is charged.
+        """
+        budget, seed = parameters.budget_of(self.ledger), parameters.seed_of(self.random_state)
+        matrix, names = _matrix(X)
+        plan = self.plan(matrix.shape[1], public_rows(Adjacency.of(self.adjacency), self.n, len(matrix)))
+        bits = None
+        if seed is not None:
+            from dperm.noise import NotPrivateBits
+
+            bits = NotPrivateBits(seed)
+        release = plan.release(matrix, budget, bits=bits)
+        moment = release.value if plan.average else release.value / float(self.n or 1)
+        values, vectors = np.linalg.eigh(moment)
+        order = np.argsort(values)[::-1][: self.n_components]
+        self.components_ = _signed(vectors.T[order])
+        self.explained_variance_ = np.maximum(values[order], 0.0)
+        self.moment_, self.norm_ = moment, float(self.feature_norm)
+        self.release_, self.plan_, self.record_ = release, plan, release.record
+        self.guarantee_ = release.guarantee if release.record.is_private else None
+        self.n_features_in_ = matrix.shape[1]
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """Return the projections of rows, with norm at most ``norm_``; longer rows are scaled down first.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_samples, n_features)
+            Finite numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            Projections. Pass ``norm_`` to an estimator as ``feature_norm``.
+        """
+        check_is_fitted(self)
+        matrix, names = _matrix(X)
+        if matrix.shape[1] != self.n_features_in_:
+            raise DataError(f"X must have {self.n_features_in_} columns, as in the fit.")
+        inputs.require_finite(matrix, names)
+        return scaled_down(scaled_down(matrix, self.norm_) @ self.components_.T, self.norm_)
+
+    @property
+    def statement_(self) -> Statement:
+        """All fields of a privacy report on the release, as data."""
+        check_is_fitted(self)
+        return statement(self.release_)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Return the feature names.
+
+        Parameters
+        ----------
+        input_features
+            Ignored, because components have no names of columns.
+
+        Returns
+        -------
+        ndarray of str
+            privatepca0, privatepca1 and so on.
+        """
+        check_is_fitted(self)
+        return np.array([f"privatepca{place}" for place in range(len(self.components_))], dtype=object)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        return tags
+
+
+def _matrix(X: Any) -> tuple[Floats, inputs.Names]:
+    """Return X as a dense matrix of doubles, and the names of its columns."""
+    found = inputs.two_dimensional(X)
+    names = inputs.names_of(found)
+    inputs.checked_shape(found)
+    matrix = inputs.numeric(found)
+    if not isinstance(matrix, np.ndarray):
+        raise DataError("X must be dense.", remedy="Use X.toarray().")
+    return matrix.astype(np.float64, copy=False), names
+
+
+def _signed(components: Floats) -> Floats:
+    """Return the directions with a positive largest entry, so that the sign does not depend on the machine."""
+    places = np.argmax(np.abs(components), axis=1)
+    signs = np.sign(components[np.arange(len(components)), places])
+    return components * np.where(signs == 0, 1.0, signs)[:, np.newaxis]
