@@ -178,7 +178,7 @@ def test_a_declared_column_that_breaks_its_declaration_costs_nothing(raw, opened
 
 def test_labels_that_do_not_stand_out_are_charged_and_no_model_is_written(raw, opened, ends):
     ledger = opened(limit=9.0)
-    write_raw([row[:4] + ["one", 1] for row in raw_people(3000)])
+    write_raw([[*row[:4], "one", 1] for row in raw_people(3000)])
     said = ends(2, f"{FIT} --ledger census.ledger").stderr
     assert "fewer than two classes" in said and "Charged to account 'census'" in said
     (booked,) = ledger.bookings()
