@@ -181,6 +181,7 @@ def test_odd_tables_raise_nothing_after_the_charge():
         assert norms.max() <= model.schema_.encoder.norm * (1 + 1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.* records are too few")
 def test_errors_before_the_charge_cost_nothing():
     budget = MemoryBudget(ApproxDP(5.0, 1e-4, "replace_one"), blocks=1)
     table = synthetic(500)
