@@ -98,12 +98,12 @@ def test_a_plan_with_too_little_noise_cannot_be_made(monkeypatch):
 # --- canaries ---
 
 CLAIM = {"epsilon": 1.0, "delta": 0.01}
-MODEL_CLAIM = {"epsilon": 3.0, "delta": 0.05}
+MODEL_CLAIM = {"epsilon": 1.5, "delta": 0.05}
 CANARY = {"word": "rare", "size": 1e300, "code": "x", "flag": None, "class": "new"}
 USUAL = {"word": "usual", "size": 2.0, "code": 1, "flag": True, "class": "no"}
 
 
-def table(record: dict[str, object] | None, rows: int = 100) -> dict[str, list[object]]:
+def table(record: dict[str, object] | None, rows: int) -> dict[str, list[object]]:
     rest = {
         "word": ["usual", "other"] * (rows // 2),
         "size": [2.0, 3.0] * (rows // 2),
@@ -114,8 +114,8 @@ def table(record: dict[str, object] | None, rows: int = 100) -> dict[str, list[o
     return {name: cells + ([] if record is None else [record[name]]) for name, cells in rest.items()}
 
 
-def neighbours(adjacency: str) -> tuple[dict[str, list[object]], dict[str, list[object]]]:
-    return table(CANARY), table(None if adjacency == "add_remove" else USUAL)
+def neighbours(adjacency: str, rows: int) -> tuple[dict[str, list[object]], dict[str, list[object]]]:
+    return table(CANARY, rows), table(None if adjacency == "add_remove" else USUAL, rows)
 
 
 def traces(prepared) -> list[float]:
@@ -152,7 +152,9 @@ def encoded(data: dict[str, list[object]], adjacency: str) -> list[float]:
 
 def canary_finding(train: Callable[..., list[float]], adjacency: str, runs: int) -> Finding:
     claim = ApproxDP(**(CLAIM if train is encoded else MODEL_CLAIM), adjacency=adjacency)
-    subject = repeated(lambda data: train(data, adjacency), *neighbours(adjacency), claimed=claim)
+    subject = repeated(
+        lambda data: train(data, adjacency), *neighbours(adjacency, 100 if train is encoded else 200), claimed=claim
+    )
     return audit(subject, runs=runs, statistics=STATISTICS, confidence=CONFIDENCE, seed=2)
 
 
@@ -234,7 +236,7 @@ def test_canaries_do_not_show_in_many_models(adjacency):
 @pytest.mark.parametrize("bug", [a_threshold_of_one, empty_bins_without_noise, inferred_types])
 def test_canaries_find_a_seeded_bug_in_models(bug, adjacency, monkeypatch):
     bug(monkeypatch)
-    assert canary_finding(trained, adjacency, 100).violation
+    assert canary_finding(trained, adjacency, 160).violation
 
 
 def joint_finding(epsilon: float, adjacency: str, runs: int, *, claimed: float | None = None) -> Finding:
