@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private schemas and models of raw tables: canonical cells, sensitivities, thresholds, golden plans (T70-T75, T90)."""
 
+import io
 import math
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -23,7 +25,8 @@ from dperm.noise.bits import SystemBits
 from dperm.preparation import PreparationPlan, TablePlan, TargetKind
 from dperm.preparation.bins import BINS, bins_of, edges_of
 from dperm.preparation.plan import PrivateColumns
-from dperm.preparation.values import TextValues, noisy_values
+from dperm.preparation.schema import class_labels, label_range
+from dperm.preparation.values import NumericCells, TextValues, noisy_values
 from dperm.privacy import Adjacency
 from dperm.sensitivity.preparation import histogram_sensitivity, pooled_histogram_sensitivity
 from dperm.sklearn import PrivateTableClassifier, PrivateTableEncoder, PrivateTableRegressor, load_model
@@ -31,6 +34,13 @@ from dperm.sklearn import PrivateTableClassifier, PrivateTableEncoder, PrivateTa
 GOAL = ApproxDP(1.0, 1e-5, "add_remove")
 ODD = [None, math.nan, math.inf, -math.inf, -0.0, 5e-324, 1e308, 10**400, True, "x", " 1.0 ", "1_0", "NA", "a\0"]
 ODD += [[1], b"x", pd.NA, pd.NaT, pd.Timestamp("2020-01-01"), "(other)", "\ud800", "FILL IN", 1j]
+
+
+TIMES = {
+    "durations": pd.to_timedelta(["1s", "2 days", "-1ns"]),
+    "moments": pd.to_datetime(["2020-01-01T00:00:00.000000001", "1969-12-31T23:59:59.999999999"]),
+    "zone": pd.to_datetime(["2020-01-01 01:00:00.000001", "2020-01-02"], format="ISO8601").tz_localize("Asia/Tokyo"),
+}
 
 
 def forms(column):
@@ -42,18 +52,67 @@ def forms(column):
 @pytest.mark.parametrize("cell", ODD, ids=lambda cell: ascii(cell)[:20])
 def test_one_cell_changes_no_other_one(cell):
     """One record can change the type of a whole column, and not the canonical form of another record (T72)."""
-    for base in ([1, 2, 3], [1.5, 2.0], ["a", "1"], [True, False], list(pd.to_datetime(["2020-01-01", "2021-02-03"]))):
+    bases = ([1, 2, 3], [1.5, 2.0], ["a", "1"], [True, False], list(pd.to_datetime(["2020-01-01", "2021-02-03"])))
+    for base in (*bases, *map(list, TIMES.values())):
         alone = forms(canonical_column(pd.Series(base)))
         if not isinstance(cell, str) or cell != "\ud800":  # pandas refuses it
             assert forms(canonical_column(pd.Series([*base, cell])))[:-1] == alone
         assert forms(canonical_column([*base, cell]))[:-1] == alone
 
 
+CSV_CELLS = ["True,1,0.5,2020-01-02", "FALSE,007,1e3,2020-01-03", "true,,-inf,", "false,9007199254740993,.1,NA"]
+
+
+@pytest.mark.parametrize("record", ["x,x,x,x", ",,,", "1,1.5,1e400,1", "True,True,True,True"])
+def test_one_record_of_a_file_changes_no_other_one(record):
+    """pandas infers the types of columns from all records: truth values, numbers, text (T72, E48)."""
+    alone, both = (pd.read_csv(io.StringIO("\n".join(["a,b,c,d", *CSV_CELLS, *more]))) for more in ([], [record]))
+    assert (alone.dtypes != both.dtypes).any() or record == ",,,"
+    for name in alone:
+        assert forms(canonical_column(both[name]))[: len(alone)] == forms(canonical_column(alone[name]))
+
+
+@pytest.mark.parametrize("kind", ["M8", "m8"])
+@pytest.mark.parametrize("unit", ["ns", "us", "s", "D", "Y"])
+def test_times_of_numpy_are_read_alike_in_an_array_and_alone(unit, kind):
+    """Beyond the years 1 to 9999 numpy has integers for Python's dates, and finer units wrap around (T72)."""
+    cells = np.array([-1, 0, 1, 10**6, -(10**8) * 86400, 2**63 - 1, -(2**62)], dtype=f"{kind}[{unit}]")
+    together = forms(canonical_column(cells))
+    assert together == forms(canonical_column(list(cells)))
+    assert together == [canonical_cell(cell) for cell in cells]
+    assert all(cell is None or not cell.lstrip("-").isdigit() for cell in together)
+    if unit in ("ns", "us", "s"):
+        assert together == forms(canonical_column(pd.Series(cells).astype(object)))
+
+
 def test_equal_values_of_different_types_are_one_value():
-    same = [1, 1.0, True, "1", " 1.0", np.float32(1), np.int8(1)]
+    same = [1, 1.0, True, "1", " 1.0", "True", "true", np.float32(1), np.int8(1)]
     assert {canonical_cell(cell) for cell in same} == {1.0}
     assert [canonical_cell(cell) for cell in ("", "NA", "null", None, [1])] == [None] * 5
     assert forms(canonical_column(pd.Series(["b", None], dtype="category"))) == ["b", None]
+
+
+def test_arrow_columns_with_dates_are_read():
+    arrow = pytest.importorskip("pyarrow")
+    dates = arrow.chunked_array([[date(2020, 1, 1), None], [date(2021, 2, 3)]])
+    assert forms(canonical_column(dates)) == ["2020-01-01", None, "2021-02-03"]
+    assert forms(canonical_column(arrow.chunked_array([], type=arrow.date32()))) == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "classes"),
+    [(("1_0", "10"), ("10", "1_0")), (("1_0", "2_0"), ("1_0", "2_0")), (("2", "0.5", "-1"), (-1, 0.5, 2))],
+)
+def test_labels_are_numbers_only_if_records_match_them(texts, classes):
+    """Text such as "1_0" is no number in a cell, and two labels that become equal would fail after the charge."""
+    assert class_labels(TextValues(dict.fromkeys(texts, 9.0)), 5) == classes
+
+
+def test_a_range_that_no_regression_accepts_is_not_a_range():
+    """A failure after the charge would cost the budget."""
+    tiny = NumericCells(np.array([5e-324, 1e-323]), np.array([0.0, 50.0, 0.0]))
+    assert label_range(tiny) is None
+    assert label_range(NumericCells(np.array([1.0, 2.0]), np.array([0.0, 50.0, 0.0]))) == (1.0, 2.0)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

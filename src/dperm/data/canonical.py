@@ -12,9 +12,11 @@ cell                                         canonical form
 None, NaN, NA, NaT, "", "na", "nan", "null"  missing (text in any case, with surrounding spaces)
 finite number, True and False as 1 and 0     number, as a double
 text that Python reads as a finite number    the same number; underscores are not accepted
+"true" and "false" in any case               1 and 0: read_csv has truth values only if no cell is anything else
 complex number without an imaginary part     its real part
 infinity                                     text, "inf" or "-inf"
-date or time, also as text in such a format  text in ISO 8601 format; midnight is left out
+date or time, also as text in such a format  text in ISO 8601 format, cut at microseconds; midnight is left out
+duration                                     text such as "1 day, 0:00:30", cut at microseconds
 other text                                   text without surrounding spaces, in Unicode normal form C
 anything else                                missing
 ===========================================  ==========================================================
@@ -25,7 +27,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import MAXYEAR, MINYEAR, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cached_property
 from numbers import Real
@@ -41,6 +43,8 @@ from dperm.errors import DataError
 
 MISSING = frozenset(("", "na", "nan", "null"))
 """Texts of missing values, in upper or lower case, unless declared as a category."""
+TRUTH = {"true": 1.0, "false": 0.0}
+"""Texts of truth values, in upper or lower case."""
 UNDERSCORE = "_"
 """Character refused in numbers: Python reads 1_000 as a number, but in a table it is a name or an error."""
 NO_TEXT = -1
@@ -53,6 +57,8 @@ that the longest needs, so the formats must be equal here."""
 _MIDNIGHT = "00:00:00"
 _MICROSECONDS = 6
 """Digits of a fraction of a second that are read; smaller units are cut."""
+_MOST_DAYS = 10**8
+"""Longest duration; longer ones, and dates outside the years 1 to 9999, count as missing."""
 _EXACT = 2.0**53
 
 
@@ -169,10 +175,8 @@ class CanonicalBuilder:
         kind = array.dtype.kind
         if kind in "biuf":
             self._pieces.append(self._of_numbers(array))
-        elif kind in "Mm":
-            self._pieces.append(self._of_cells(array.astype(f"{kind}8[us]").astype(object).tolist()))
         else:
-            self._pieces.append(self._of_cells(array.tolist()))
+            self._pieces.append(self._of_cells((_python_times(array) if kind in "mM" else array).tolist()))
 
     def add_texts(self, cells: Sequence[str]) -> None:
         """Add cells that are all text, such as those of a CSV file; faster than `add`, with the same result."""
@@ -310,6 +314,8 @@ def _reader(kind: type) -> Callable[[Any], float | str | None] | None:
         return None
     if issubclass(kind, str):
         return _text
+    if issubclass(kind, np.datetime64 | np.timedelta64):  # before numbers: numpy's durations are registered as integers
+        return lambda cell: canonical_cell(_python_times(np.asarray([cell]))[0])
     if issubclass(kind, Real | Decimal | np.bool_):
         return _number
     if issubclass(kind, complex | np.complexfloating):
@@ -318,17 +324,16 @@ def _reader(kind: type) -> Callable[[Any], float | str | None] | None:
         return _time
     if issubclass(kind, timedelta):
         return _duration
-    if issubclass(kind, np.datetime64):
-        return lambda cell: canonical_cell(cell.astype("datetime64[us]").item())
-    if issubclass(kind, np.timedelta64):
-        return lambda cell: canonical_cell(cell.astype("timedelta64[us]").item())
     return None
 
 
 def _text(cell: str) -> float | str | None:
     stripped = str.__str__(cell).strip()
-    if stripped.casefold() in MISSING:
+    folded = stripped.casefold()
+    if folded in MISSING:
         return None
+    if folded in TRUTH:
+        return TRUTH[folded]
     if UNDERSCORE not in stripped:
         with suppress(ValueError):
             number = float(stripped)
@@ -356,7 +361,11 @@ def _number(cell: Any) -> float | str | None:
 
 def _time(cell: Any) -> str | None:
     try:
-        text = str(cell.isoformat())
+        if isinstance(cell, date) and not MINYEAR <= cell.year <= MAXYEAR:
+            return None
+        # the methods of Python's own types: those of pandas add nanoseconds, which numpy's conversion drops
+        kind: Any = next(kind for kind in (datetime, date, time) if isinstance(cell, kind))
+        text = str(kind.isoformat(cell))
     except Exception:
         return None
     return _iso_time(text) or text
@@ -375,8 +384,22 @@ def _iso_time(text: str) -> str | None:
 
 
 def _duration(cell: Any) -> str | None:
-    """Return the text of a duration in microseconds; smaller units, which only pandas has, are cut."""
     try:
-        return str(timedelta(days=cell.days, seconds=cell.seconds, microseconds=cell.microseconds))
+        plain = timedelta(cell.days, cell.seconds, cell.microseconds)  # pandas writes its own type in another way
+        return str(plain) if abs(plain.days) <= _MOST_DAYS else None
     except Exception:
         return None
+
+
+def _python_times(array: NDArray[Any]) -> NDArray[Any]:
+    """Return numpy's dates or durations as Python's, cut at microseconds; None for gaps and beyond Python's range.
+
+    numpy alone would return integers for nanoseconds and beyond that range, and wrap around in finer units.
+    """
+    if array.dtype.kind == "M":
+        coarse, low, high, fine = "datetime64[Y]", MINYEAR - 1970, MAXYEAR - 1970, "datetime64[us]"
+    else:
+        coarse, low, high, fine = "timedelta64[D]", -_MOST_DAYS - 1, _MOST_DAYS + 1, "timedelta64[us]"
+    whole = array.astype(coarse).astype(np.int64)
+    known = np.where((whole >= low) & (whole <= high), array, np.array("NaT", dtype=array.dtype))
+    return known.astype(fine).astype(object)

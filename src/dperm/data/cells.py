@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dperm.checks import shown
-from dperm.data.canonical import MISSING, UNDERSCORE
+from dperm.data.canonical import MISSING, TRUTH, UNDERSCORE
 from dperm.data.columns import AnyColumn, Numeric, Unseen
 from dperm.data.schema import TargetSchema
 from dperm.data.tables import Column
 from dperm.errors import DataError
-
-_TRUTH = {"true": 1.0, "false": 0.0}
 
 
 class CellReader(Protocol):
@@ -172,8 +170,8 @@ def _number(cell: str) -> float | None:
     word = cell.strip().casefold()
     if word in MISSING:
         return math.nan
-    if word in _TRUTH:
-        return _TRUTH[word]
+    if word in TRUTH:
+        return TRUTH[word]
     with suppress(ValueError):
         if UNDERSCORE not in cell:
             return float(cell)

@@ -251,7 +251,8 @@ def as_array(values: object) -> NDArray[Any]:
     """Return one column as a numpy array, with missing entries of masked and Arrow arrays kept."""
     if isinstance(values, _Chunked):
         # Chunk by chunk: as a whole, pyarrow fills the gaps of a dictionary with its last entry.
-        return np.concatenate([np.empty(0, dtype=bool), *(np.asarray(chunk) for chunk in values.iterchunks())])
+        chunks = [np.asarray(chunk) for chunk in values.iterchunks()]
+        return np.concatenate(chunks) if chunks else np.empty(0, dtype=bool)
     if isinstance(values, list | tuple):
         return _objects(list(values))
     if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in _NUMBERS + _ITEMS:

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from dperm.data.canonical import number_text
 from dperm.data.columns import LARGEST, AnyColumn, Categorical, Numeric
+from dperm.data.space import NARROWEST
 from dperm.preparation.profile import ColumnProfile
 from dperm.preparation.values import ColumnValues, NumericCells, TextValues
 
@@ -112,12 +114,12 @@ def merged_bins(cells: NumericCells, deviation: float, most: int = MOST_BINS) ->
 
 
 def label_range(values: ColumnValues) -> tuple[float, float] | None:
-    """Return the range of the visible cells of a numeric target; None if there is none of positive width."""
+    """Return the range of the visible cells of a numeric target; None if there is none, or it is too narrow."""
     span = values.span if isinstance(values, NumericCells) else None
     if span is None:
         return None
     low, high = map(_bounded, span)
-    return (low, high) if high / 2 - low / 2 > 0 else None
+    return (low, high) if high - low >= NARROWEST else None
 
 
 def class_labels(values: ColumnValues, most: int) -> tuple[str | int | float, ...]:
@@ -145,11 +147,12 @@ def record_count(profiles: Mapping[str, ColumnProfile]) -> float:
 
 
 def _plain_number(text: str) -> int | float | None:
+    """Return the number whose canonical text this is; None for other texts, such as "1_0", and for large numbers."""
     try:
         number = float(text)
     except ValueError:
         return None
-    if not abs(number) < LARGEST_LABEL:
+    if not abs(number) < LARGEST_LABEL or number_text(number) != text:
         return None
     return int(number) if number.is_integer() else number
 

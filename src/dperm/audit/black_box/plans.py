@@ -7,6 +7,7 @@ from dperm.audit.black_box.additive import of_output
 from dperm.audit.black_box.gradient import of_gradient
 from dperm.audit.black_box.neighbours import opposite_records
 from dperm.audit.black_box.objective import of_objective
+from dperm.audit.black_box.preparation import PreparationSubject
 from dperm.audit.black_box.repeated_training import DEFAULT_STATISTICS, MOST_WORKERS, RepeatedTraining
 from dperm.audit.black_box.subject import Subject
 from dperm.audit.black_box.training import Trainings
@@ -18,21 +19,24 @@ from dperm.methods.output import OutputPlan
 from dperm.methods.plan import Plan
 from dperm.noise.arrays import Floats
 from dperm.noise.bits import Bits, SystemBits
+from dperm.preparation.plan import PreparationPlan
 from dperm.presentation.spelling import arg
 
 
-def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subject:
+def of_plan(plan: Plan | PreparationPlan, *, bits: Bits | None = None, workers: int = 1) -> Subject:
     """Build an audit subject from a plan, with neighbours chosen for its method, and with the plan's own noise.
 
     Output, objective and gradient perturbation are audited in one dimension, where the likelihood ratio is known and
     100,000 runs take seconds. Their bounds are close to the claim where the theorem is tight. Plans in more dimensions
-    are tested along one axis, where pure-DP noise hides more and the bounds are weaker. All other plans run unchanged,
+    are tested along one axis, where pure-DP noise hides more and the bounds are weaker. A private preparation runs on a
+    table of frequent numbers, where one record attains the sensitivity of both releases. All other plans run unchanged,
     one run at a time, with a record and its opposite. This attack is weaker.
 
     Parameters
     ----------
     plan
-        Plan of `dperm.methods` for a loss with one score.
+        Plan of `dperm.methods` for a loss with one score, or of a private preparation, such as ``plan_`` of
+        `dperm.sklearn.PrivateTableEncoder`.
     bits
         Source of the noise; None for the operating system, as in production.
     workers
@@ -57,6 +61,8 @@ def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subjec
             return of_objective(plan, bits=bits)
         case GradientPlan():
             return of_gradient(plan, bits=bits)
+        case PreparationPlan():
+            return PreparationSubject(plan, bits or SystemBits())
         case Plan():
             return repeated_plan(plan, bits=bits, workers=workers)
     raise AssumptionError(
