@@ -282,8 +282,12 @@ def canonical_cell(cell: object) -> float | str | None:
 
 
 def label_text(label: object) -> str:
-    """Return the canonical text of a class label: text, a truth value or a number."""
-    return label if isinstance(label, str) else number_text(float(label))  # type: ignore[arg-type]  # a number
+    """Return the canonical text of a class label, with which cells are compared; a missing value is returned as text.
+
+    The labels "01", 1 and True have one text, as their cells have.
+    """
+    found = canonical_cell(label)
+    return str(label) if found is None else found if isinstance(found, str) else number_text(found)
 
 
 def number_text(number: float) -> str:

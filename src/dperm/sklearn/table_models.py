@@ -19,7 +19,7 @@ from dperm.accounting.budget import Budget
 from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.bounded import enforce, invalid_rows, too_many_rows
-from dperm.data.canonical import CanonicalColumn, canonical_column, cell_labels, label_text, row_count
+from dperm.data.canonical import CanonicalColumn, canonical_cell, canonical_column, cell_labels, label_text, row_count
 from dperm.data.columns import AnyColumn, Unseen
 from dperm.data.encoder import PublicEncoder
 from dperm.data.labels import declared_classes
@@ -514,21 +514,21 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
 
     def _require_labels(self, labels: CanonicalColumn) -> None:
         codes, texts = labels.values()
-        known = set(map(label_text, declared_classes(self.classes).tolist()))
+        known = set(map(label_text, _distinct_classes(self.classes)))
         if (codes < 0).any() or not known.issuperset(texts):
             remedy = f"Correct the labels, or give {arg('invalid', 'drop')} to leave such records out."
             raise DataError("the labels must all be declared classes.", remedy=remedy)
 
     def _most_classes(self) -> int:
         if self.classes is not None:
-            return len(declared_classes(self.classes))
+            return len(_distinct_classes(self.classes))
         return checks.count("most_classes", self.most_classes, _MOST_CLASSES, least=2, most=1000)
 
     def _loss(self) -> Loss:
         return Logistic() if self._most_classes() == 2 else Softmax(self._most_classes())
 
     def _estimator(self, prepared: PreparedTable) -> Any:
-        found = prepared.classes if self.classes is None else tuple(declared_classes(self.classes).tolist())
+        found = prepared.classes if self.classes is None else tuple(_distinct_classes(self.classes))
         if found is None or len(found) < 2:
             return None
         return PrivateLogisticRegression(**self._fixed_parameters(prepared), classes=found)
@@ -645,7 +645,22 @@ class _FeatureColumns:
         self.n_features_in_ = len(encoder.feature_names)
 
 
+def _distinct_classes(classes: Sequence[Any] | None) -> list[Any]:
+    """Return the declared classes; raise ParameterError for classes that are equal or missing as cells."""
+    declared: list[Any] = declared_classes(classes).tolist()
+    texts = [label_text(label) for label in declared]
+    if len(set(texts)) < len(texts) or any(canonical_cell(label) is None for label in declared):
+        rule = "must be different labels when they are read cell by cell, and none may be a missing value such as 'NA'"
+        raise ParameterError(argument="classes", rule=rule, remedy="'01', 1 and True are one label. Rename them.")
+    return declared
+
+
 def _name_of(y: object, names: Sequence[str]) -> str:
-    """Return the name of a pandas or polars series, unless it is a column of X too."""
+    """Return the name of a pandas or polars series, or `LABELS`."""
     name = getattr(y, "name", None)
-    return name if isinstance(name, str) and name and name not in names else LABELS
+    if isinstance(name, str) and name and name not in names:
+        return name
+    if LABELS in names:
+        rule = f"must have another name than {LABELS!r} for a feature, because the labels have this name"
+        raise ParameterError(argument="X", rule=rule, remedy=f"Rename the column, or give {arg('target')}.")
+    return LABELS
