@@ -137,7 +137,7 @@ def test_a_reader_that_prefers_missing_values_dies(assert_killed):
 
 
 def test_a_reader_that_reads_a_column_as_a_whole_dies(assert_killed):
-    assert_killed(reads_numbers_one_by_one, "dperm.data.cells", "    if word in _TRUTH:\n", "    if word in ():\n")
+    assert_killed(reads_numbers_one_by_one, "dperm.data.cells", "    if word in TRUTH:\n", "    if word in ():\n")
 
 
 def test_signals_that_do_not_wait_die(assert_killed):
