@@ -31,8 +31,8 @@ def account(event: Event, adjacency: Adjacency | str | None = None) -> "Accounte
     on a lattice (T28). Events without a known dominating pair under replace-one are accounted for under add/remove and
     converted by T4.
 
-    The parameters of all events must be fixed in advance (T14). Stopping early, or choosing the next event's parameters
-    from earlier outputs, needs a filter (`dperm.accounting.budget`).
+    The parameters of all events must be fixed in advance (T14). To stop early, or to choose the parameters of an event
+    from earlier outputs, use a filter (`dperm.accounting.budget`).
 
     Parameters
     ----------

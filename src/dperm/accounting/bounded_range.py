@@ -23,19 +23,20 @@ ORDERS = "Rényi orders are numbers above 1."
 class BoundedRange(SingleEvent):
     """Any mechanism whose privacy losses, for each neighbouring pair, lie in an interval of length epsilon (T74a).
 
-    The exponential mechanism that selects with probability proportional to e^{epsilon u / (2 Delta)} has range epsilon,
-    and so has report-noisy-max with Gumbel noise. If utilities are monotone, the exponent is epsilon u / Delta (T8).
-    An epsilon-DP mechanism without such an interval has range 2 epsilon only; declare it as `Pure`.
+    The exponential mechanism that selects with probability proportional to e^{epsilon u / (2 Delta)}, for utilities u
+    of sensitivity Delta, has range epsilon. Report-noisy-max with Gumbel noise has range epsilon, too. If the utilities
+    are monotone, the exponent is epsilon u / Delta (T8). For an epsilon-DP mechanism in general, only the range 2
+    epsilon is known; declare such a mechanism as `Pure`.
 
-    The numbers use three consequences of T74a:
+    Three consequences of T74a are used:
 
-    - (epsilon, delta), alone and in a composition: the pair whose profile is the supremum over all such mechanisms.
-      It is attained by single releases. In a composition it is an upper bound.
+    - (epsilon, delta), alone and in a composition: the pair of distributions whose profile is the supremum over all
+      such mechanisms. For a single release, this profile is attained; in a composition, the pair gives an upper bound.
     - RDP and zCDP: tau(alpha) <= alpha epsilon^2 / 8, that is rho = epsilon^2 / 8.
-    - GDP: mu = 2 Phi^-1(e^{epsilon/2}/(1 + e^{epsilon/2})), that of a pure epsilon/2.
+    - GDP: mu = 2 Phi^-1(e^{epsilon/2}/(1 + e^{epsilon/2})), the mu of (epsilon/2)-DP.
 
-    T4 converts an add/remove range to twice the range under replace-one; a replace-one range implies nothing under
-    add/remove.
+    T4 converts a range under add/remove to twice the range under replace-one. A range under replace-one implies nothing
+    under add/remove.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class Reservation(Protocol):
 
     @property
     def repeated(self) -> bool:
-        """Whether the request id was already reserved. If so, **draw no noise**: one charge pays for one release."""
+        """Whether the request id was already reserved. If True, **draw no noise**: one charge pays for one release."""
 
     @property
     def receipt(self) -> Mapping[str, object]:
@@ -112,7 +112,7 @@ class Reservation(Protocol):
     def lease(self, draws: int) -> None:
         """Allow this holder ``draws`` noise draws in total, recorded durably before the first draw.
 
-        A smaller number than before returns unused draws.
+        A number smaller than before gives unused draws back.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Reservation(Protocol):
 
 @runtime_checkable
 class Budget(Protocol):
-    """Protocol for a privacy budget, with a limit enforced by a filter for adaptively chosen events (T14)."""
+    """Protocol for a privacy budget. A filter for adaptively chosen events enforces its limit (T14)."""
 
     def check(self, event: Event) -> None:
         """Check that the budget covers ``event`` now. Nothing is charged.
@@ -225,8 +225,8 @@ def charged(
     facts
         Public JSON data stored with the event.
     resumable
-        Resumable run, which draws no more noise in total than its event declares. Such a run may continue under its
-        open reservation.
+        Run that can be resumed, and that draws no more noise in total than its event declares. Such a run may continue
+        under its open reservation.
 
     Yields
     ------

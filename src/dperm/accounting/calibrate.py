@@ -34,8 +34,8 @@ def calibrate(
     Parameters
     ----------
     family
-        Function from one positive parameter to an event. Epsilon must be monotone in the parameter. Examples are a
-        noise multiplier, a sampling rate, or a number of steps (``lambda k: step * int(k)``).
+        Function from one positive parameter to an event. Epsilon must be monotone in the parameter. The parameter may
+        be a noise multiplier, a sampling rate, or a number of steps (``lambda k: step * int(k)``), for example.
     epsilon, delta, adjacency
         Privacy target.
     bounds
@@ -46,7 +46,7 @@ def calibrate(
     Returns
     -------
     float
-        Parameter for which the certified epsilon at ``delta`` is at most ``epsilon``. The certificate covers exactly
+        Parameter at which the certified epsilon at ``delta`` is at most ``epsilon``. The accountant certifies exactly
         the returned value, in all directions of the adjacency.
 
     Raises

@@ -28,10 +28,10 @@ Orders = NDArray[np.float64]
 
 
 class Event(ABC):
-    """One access to the data, as the accountant sees it.
+    """One access to the data, as described to the accountant.
 
-    Compose events with ``+`` and repeat an event with ``*``. Adaptive choices between events are covered if the events
-    were declared beforehand.
+    Compose events with ``+`` and repeat an event with ``*``. Events may use the outputs of earlier events, if all
+    events were declared beforehand.
     """
 
     @abstractmethod
@@ -89,7 +89,7 @@ class SingleEvent(Event):
     def unwrapped(self) -> "SingleEvent":
         """Return an event with exactly the same privacy loss: the wrapped event, or this event itself.
 
-        Budgets compute exact costs from the result, after `reading` has accepted the adjacency.
+        Budgets compute exact costs from the returned event, after `reading` has accepted the adjacency.
         """
         return self
 

@@ -37,7 +37,7 @@ class Gaussian(SingleEvent):
     Parameters
     ----------
     noise_multiplier
-        Standard deviation of the noise divided by the L2 sensitivity s to one record added or removed.
+        Standard deviation of the noise divided by the L2 sensitivity s for one record added or removed.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class Laplace(SingleEvent):
     Parameters
     ----------
     noise_multiplier
-        Scale of the noise divided by the L1 sensitivity s to one record added or removed.
+        Scale of the noise divided by the L1 sensitivity s for one record added or removed.
 
     Examples
     --------
@@ -194,7 +194,7 @@ class Laplace(SingleEvent):
 class Approximate(SingleEvent):
     """Any (epsilon, delta)-DP mechanism, known only by its guarantee under the declared adjacency.
 
-    The event has the privacy loss distribution that dominates all such mechanisms (T14). T4 converts an add/remove
+    The privacy loss distribution of the event dominates those of all such mechanisms (T14). T4 converts an add/remove
     guarantee to replace-one; a replace-one guarantee implies nothing under add/remove.
 
     Parameters
@@ -437,7 +437,7 @@ def declared_reading(event: _Declared, adjacency: Adjacency) -> Adjacency:
 
 @dataclass(frozen=True)
 class RandomizedResponse(SingleEvent):
-    """Randomized response on k values: the true value is kept with probability e^eps/(e^eps + k - 1) (T9).
+    """Randomized response on k values: the answer is true with probability e^eps/(e^eps + k - 1) (T9).
 
     Otherwise the answer is one of the other values, chosen uniformly. The mechanism is local, so its guarantee is
     proved only under replace-one.

@@ -74,11 +74,12 @@ class MemoryBudget:
     limit
         PureDP, ApproxDP, ZCDP, GDP or RDP. Events are accounted for under its adjacency.
     blocks
-        For ApproxDP only: the number of events that share its delta; each is charged at delta/blocks.
+        For ApproxDP only: the number of events that share the delta of the limit. Each event is charged at
+        delta/blocks.
     composition
-        For ApproxDP with delta > 0. "basic" adds the events' epsilons. "advanced" adds their squares at half of the
-        delta and spends the other half on the composition (T14a). Compared with "basic", it allows more events if they
-        are small, and fewer if they are large.
+        For ApproxDP with delta > 0. "basic" adds the events' epsilons. "advanced" adds the squares of the epsilons. It
+        divides half of the delta among the events, and spends the other half on the composition (T14a). Compared with
+        "basic", "advanced" allows more events if they are small, and fewer if they are large.
 
     Examples
     --------
@@ -114,8 +115,8 @@ class MemoryBudget:
     def spent(self) -> dict[str, float]:
         """Sums of the charged costs, rounded up, keyed by the name of the cost ("epsilon", "rho", ...).
 
-        The sums are deliberately plain numbers: a total chosen adaptively is not a guarantee (T14), whereas ``limit``
-        is.
+        The sums are deliberately plain numbers. The total cost of adaptively chosen events is not a guarantee (T14);
+        ``limit`` is one.
         """
         return {name: round_up(used) for name, used in zip(self._filter.names, self._spent, strict=True)}
 

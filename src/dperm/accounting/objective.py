@@ -23,8 +23,8 @@ class PerturbedObjective(SingleEvent):
     its Hessian has rank one. The regularizer r is convex and public; Lambda > 0 (T42).
 
     Under add/remove the privacy loss is bounded by T40, or by T39 if the losses are not monotone, with c = log(1 +
-    beta/Lambda) for the determinant (T37). Under replace-one the loss is bounded by T41, and c is counted once. If the
-    solver stops early, a second event is needed (T43).
+    beta/Lambda) for the determinant (T37). Under replace-one the privacy loss is bounded by T41, with a single c. If
+    the solver stops early, a second event is needed (T43).
 
     Parameters
     ----------
@@ -33,7 +33,8 @@ class PerturbedObjective(SingleEvent):
     curvature
         beta/Lambda, the smoothness of one record's loss divided by the regularization strength.
     monotone
-        Whether the slope f' of a record has the same sign at every theta (T40); false for regression.
+        Whether the derivative f' of a record's loss with respect to its score has the same sign at every theta (T40);
+        False for regression.
 
     Examples
     --------

@@ -37,18 +37,20 @@ _REVERSED = {
 
 @dataclass(frozen=True)
 class ParallelParts(SingleEvent):
-    """Stages on disjoint parts of the data; an independent secret coin of each record decides on its part (T71).
+    """Stages on disjoint parts of the data; a secret, independent coin flip assigns each record to its part (T71).
 
-    The stages that read part j are together the event ``events[j]``. Each stage reads one part and all earlier outputs.
-    A stage that reads several parts belongs to the event of each of them. Stages of different parts may interleave.
+    The event ``events[j]`` describes all stages that read part j. Each stage reads one part and all earlier outputs. A
+    stage that reads several parts belongs to the event of each of them. Stages of different parts may interleave.
 
-    The coins have public probabilities. They are drawn independently of all contents and of each other, for example by
-    `dperm.noise`. Under replace-one a coin belongs to the position, so that the replaced record keeps it. Splits with
-    exact sizes, and splits by hash, stratum or group, are not covered (E42).
+    The coin flips have public probabilities. They are independent of each other and of the contents of the records;
+    draw them with `dperm.noise`, for example. Under replace-one, a coin flip belongs to a position in the data, so a
+    replacement stays in the part of the record that it replaces. Splits with exact sizes, and splits by hash, stratum
+    or group, are not covered (E42).
 
-    The profile of the event is the largest profile of a part, for each direction. In a composition with other events
-    it stands for the pair of this largest profile. This may cost more than every single part composed with the others.
-    The exact law is used if the parts are Gaussian, or equal single steps. Other parts are discretized, with every
+    The profile of the event is, for each direction, the largest of the profiles of the parts. In a composition with
+    other events, the event is represented by the pair of distributions with this largest profile. The composition may
+    therefore cost more than the composition of any single part with the other events. The exact privacy loss
+    distribution is used if the parts are Gaussian, or equal single steps. Other parts are discretized, with every
     profile rounded up, and the bounds of `account` enclose the result of this discretized pair.
 
     Parameters
@@ -107,7 +109,7 @@ class ParallelParts(SingleEvent):
         return adjacency if readings == {adjacency} else Adjacency.ADD_REMOVE
 
     def law(self, direction: Direction) -> LossLaw:
-        """Return the privacy loss distribution of a pair that dominates the largest profile of a part (T71).
+        """Return the privacy loss distribution of a pair that dominates the largest profile of the parts (T71).
 
         Parameters
         ----------
@@ -117,7 +119,8 @@ class ParallelParts(SingleEvent):
         Returns
         -------
         LossLaw
-            Law of the largest Gaussian part, the common law of equal parts, or an atomic law above all parts.
+            Privacy loss distribution of the largest Gaussian part, the common distribution of equal parts, or a
+            discrete distribution that dominates all parts.
         """
         return _largest_law(self.events, direction)
 

@@ -21,13 +21,13 @@ class ReplaceOneOnly(SingleEvent):
     """Gaussian or Laplace noise on a statistic whose sensitivity is proved only under replace-one; n is public.
 
     Let replacing one record move the statistic by at most D (in L2 for Gaussian, in L1 for Laplace noise). Let sigma be
-    the noise's standard deviation (Laplace: its scale). A noise multiplier is relative to the sensitivity to one record
-    added or removed, and replace-one doubles this sensitivity. The noise multiplier is therefore relative to D / 2. The
-    event is ``ReplaceOneOnly(Gaussian(2 * sigma / D))`` with mu = 2 / (2 sigma / D) = D / sigma (T6; for Laplace noise
-    this is the pure epsilon, T5).
+    the noise's standard deviation (Laplace: its scale). A noise multiplier is relative to the sensitivity for one
+    record added or removed, and replace-one doubles this sensitivity. The noise multiplier is therefore relative to D /
+    2. The event is ``ReplaceOneOnly(Gaussian(2 * sigma / D))`` with mu = 2 / (2 sigma / D) = D / sigma (T6; for Laplace
+    noise this is the pure epsilon, T5).
 
-    A plain event would claim mu = D / (2 sigma) under add/remove. There is no proof that D / 2 bounds the effect of one
-    record added or removed; the divisor of a mean, for example, changes with n. Add/remove is therefore refused.
+    A plain event would claim mu = D / (2 sigma) under add/remove. There is no proof that D / 2 bounds the effect of
+    adding or removing one record. For example, the divisor of a mean changes with n. Add/remove is therefore refused.
 
     Parameters
     ----------

@@ -121,8 +121,8 @@ class Poisson(SingleEvent):
     def law(self, direction: Direction) -> LossLaw:
         """Return the privacy loss distribution.
 
-        The theorem is T22 or T25 for Gaussian noise, the pair of T22 for Laplace noise, and T21 for pure and
-        approximate events.
+        The distribution follows from T22 or T25 for Gaussian noise, from T22 for Laplace noise, and from T21 for pure
+        and approximate events.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Poisson(SingleEvent):
         return _amplified(self.event, self.rate)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve of a Gaussian base event: T26 under add/remove, and T4 in addition under replace-one.
+        """Return the Rényi curve of a Gaussian base event, by T26; under replace-one, T4 is applied as well.
 
         Parameters
         ----------
@@ -203,8 +203,8 @@ class Poisson(SingleEvent):
 class WithoutReplacement(SingleEvent):
     """``event`` on a fresh uniform sample of m out of n records, both public, with ``rate`` = m / n.
 
-    The guarantee is proved only under replace-one (T21, T24). The dominating pair of T24 is valid but not tight. Lower
-    and upper bounds enclose the epsilon of this pair; the epsilon of the mechanism may be smaller.
+    The guarantee is proved only under replace-one (T21, T24). The dominating pair of T24 is valid but not tight. The
+    lower and upper bounds enclose the epsilon of this pair; the true epsilon of the mechanism may be smaller.
 
     Parameters
     ----------
@@ -233,8 +233,8 @@ class WithoutReplacement(SingleEvent):
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Return the adjacency under which the privacy loss is computed.
 
-        The base event must be proved under replace-one. Under add/remove the sample size would depend on the private n,
-        which is the mixed case of T21.
+        The guarantee of the base event must be proved under replace-one. Under add/remove, the sample size would depend
+        on the private n, which is the mixed case of T21.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ class WithoutReplacement(SingleEvent):
         Raises
         ------
         AdjacencyError
-            If ``adjacency`` is add/remove, or the base event is not proved under replace-one.
+            If ``adjacency`` is add/remove, or the guarantee of the base event is not proved under replace-one.
         """
         if adjacency is Adjacency.ADD_REMOVE:
             raise AdjacencyError(

@@ -49,7 +49,7 @@ class PerturbedSoftmax(SingleEvent):
     """Exact minimizer of sum_i w_i f(W x_i, y_i) + r(W) + (Lambda/2) ||W||^2 + <b, W>, b ~ N(0, sigma^2).
 
     f is the unclipped softmax loss log sum_k e^{u_k} - u_y for K = ``classes`` >= 3 classes. The rows satisfy ||x|| <=
-    R and the weights w_i <= w. The regularizer r is convex and public, and Lambda > 0.
+    R, and the weights satisfy w_i <= w. The regularizer r is convex and public, and Lambda > 0.
 
     The privacy loss is bounded by T53a, with c = (K-1) log(1 + curvature) for the determinant. If the solver stops
     early, a second event is needed (T43).

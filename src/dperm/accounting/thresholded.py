@@ -67,19 +67,20 @@ def checked_values(values: object) -> int:
 
 @dataclass(frozen=True)
 class ThresholdedValues(SingleEvent):
-    """Occurring values with noisy counts above a threshold (T73).
+    """Values that occur in the data and whose noisy counts exceed a threshold (T73).
 
-    For every value that occurs, the mechanism adds N(0, standard_deviation^2) to its count. It shows the value and the
-    noisy count if the noisy count is above ``threshold``. One record holds at most ``values`` values, one for each
-    column. Values that occur in no record are never shown.
+    For every value that occurs, the mechanism adds N(0, standard_deviation^2) to its count. The mechanism releases the
+    value and the noisy count if the noisy count is above ``threshold``. One record holds at most ``values`` values, one
+    for each column. Values that occur in no record are never released.
 
-    The loss is that of a Gaussian mechanism and of a release that fails with the probability
+    The privacy loss is that of a Gaussian mechanism together with a failure of probability
     p = 1 - Phi((threshold - 1)/standard_deviation)^values. The Gaussian mechanism has
     mu = sqrt(values)/standard_deviation under add/remove and sqrt(2 values)/standard_deviation under replace-one. The
-    failure counts once under both relations. The pair is an upper bound;
-    `dperm.accounting.theorems.thresholded_values_delta` has the exact profile of one release under add/remove.
+    failure is the release of a value that only one record holds. It counts once under both relations. This privacy loss
+    is an upper bound; `dperm.accounting.theorems.thresholded_values_delta` has the exact profile of one release under
+    add/remove.
 
-    Use the number of all columns as ``values``, unless the number of relevant columns is public.
+    Pass the total number of columns as ``values``, unless the number of relevant columns is public.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ class ThresholdedValues(SingleEvent):
             )
 
     def failure(self) -> float:
-        """Return the probability that a value held by one record only is shown, rounded up."""
+        """Return the probability that a value held by only one record is released, rounded up."""
         return fresh_value_probability(self.threshold, self.standard_deviation, self.values)
 
     def law(self, direction: Direction) -> LossWithFailure:

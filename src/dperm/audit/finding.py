@@ -47,8 +47,8 @@ _EARLIER_WORDINGS = {
 class Finding:
     """Lower bounds from one or more statistics of an audit, compared with the claim.
 
-    All bounds hold simultaneously with probability ``confidence``, since each statistic has its own share of the error
-    probability (A5).
+    All bounds hold simultaneously with probability at least ``confidence``, since each statistic has its own share of
+    the error probability (A5).
 
     A bound with an assumption refutes a claim only if the claim implies the assumption. For example, a bound for a
     Gaussian trade-off refutes only claims with a Gaussian curve.
@@ -60,20 +60,20 @@ class Finding:
     claimed
         The claimed guarantee.
     bounds
-        Lower bound of each statistic, valid at the statistic's own level.
+        Lower bound from each statistic, valid at the confidence level of this statistic.
     confidence
         Probability that all bounds hold.
     profile
-        The claimed privacy profile, if known; by default the profile of ``claimed``. The profile may be stronger than
-        ``claimed``, but never weaker.
+        The claimed privacy profile, if known; by default the profile of ``claimed``. The profile may give a stronger
+        guarantee than ``claimed``, but not a weaker one.
     facts
         Public facts about the audit, such as the number of runs.
     granted
-        Assumptions of bounds (`LowerBound.assumes`) implied by the claim. A Gaussian trade-off is detected from the
-        profile.
+        Assumptions of the bounds (`LowerBound.assumes`) that the claim implies. Whether the claim implies a Gaussian
+        trade-off is determined from the profile.
     notes
-        Statements about the claim for the reader of a report, such as the audited part of a plan's epsilon. They are
-        not part of `as_dict`.
+        Statements about the claim for the reader of a report, for example about the part of a plan's epsilon that is
+        audited. `as_dict` leaves them out.
     """
 
     subject: str
@@ -107,7 +107,7 @@ class Finding:
         Returns
         -------
         float
-            Epsilon of ``profile``, or of ``claimed`` without a profile; infinite where nothing is claimed.
+            Epsilon of ``profile``, or of ``claimed`` if there is no profile; infinite where nothing is claimed.
         """
         return claimed_epsilon(self.claimed, delta, self.profile)
 
@@ -123,7 +123,7 @@ class Finding:
 
     @property
     def bound(self) -> LowerBound:
-        """Lower bound of the strongest statistic."""
+        """Lower bound from the strongest statistic."""
         return self.bounds[self.strongest]
 
     @property
@@ -178,7 +178,7 @@ class Finding:
 
     @property
     def verdict(self) -> Fact:
-        """Verdict on the claim, by the strongest statistic.
+        """Verdict on the claim, based on the strongest statistic.
 
         The code of the verdict is "audit.violation" or "audit.no-violation". ``str(finding)`` is its sentence: "No
         violation found: epsilon >= x ..." or "VIOLATION: claimed epsilon a, measured >= b ...".
@@ -290,7 +290,8 @@ class Finding:
     def as_dict(self) -> dict[str, object]:
         """Return JSON-serialisable data for a statement.
 
-        Each bound comes with the claimed epsilon at its delta and with the baseline of an uninformative attack.
+        Each bound is listed with the claimed epsilon at the same delta, and with the bound of an uninformative attack
+        as a baseline.
 
         Returns
         -------

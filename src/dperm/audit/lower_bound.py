@@ -52,7 +52,7 @@ class LowerBound:
     method
         Name of the method with its tag, such as "Clopper-Pearson (A2)".
     assumes
-        Assumption in addition to the independence of the runs; "" for none.
+        Assumption that the bound needs in addition to the independence of the runs; "" for none.
 
     Examples
     --------

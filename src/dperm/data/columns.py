@@ -58,14 +58,15 @@ class Numeric:
         Public number within the bounds that replaces missing values; None refuses missing values, unless ``missing``
         is True.
     bins
-        Public, increasing cut points, at most 10,000. They add one indicator for each interval between them. A number
-        equal to a cut point belongs to the interval above it. Numbers are compared before they are clipped.
+        Public, increasing cut points, at most 10,000. Each interval below, between and above the cut points has an
+        indicator. A number equal to a cut point belongs to the interval above it. Numbers are compared with the cut
+        points before they are clipped.
     missing
-        Whether missing values have an indicator of their own, instead of one of an interval. The scaled number is
-        then that of ``impute``, or 0 if ``impute`` is None.
+        Whether missing values have an indicator of their own, and no indicator of an interval. Their scaled number is
+        that of ``impute``, or 0 if ``impute`` is None.
     canonical
         Whether cells are read one by one in canonical form (`dperm.data.canonical`), as a private preparation does.
-        Text of a number counts as that number, anything else as missing, and no cell is refused.
+        Text that spells a number counts as this number. Anything else counts as missing, and no cell is refused.
 
     Examples
     --------
@@ -141,13 +142,13 @@ class Numeric:
 
     @property
     def squared_norm(self) -> int:
-        """Least whole number that bounds the sum of the squared entries of a record: 1 or 2."""
+        """Smallest integer that bounds the sum of the squared entries of a record: 1 or 2."""
         # The scaled number adds at most 1, and the single indicator of an interval 1. Without bins, only a missing
         # value has an indicator; its scaled number is 0 unless there is impute.
         return 2 if self.bins or (self.missing and self.impute is not None) else 1
 
     def entries(self, name: str, values: Column, unseen: Unseen = "raise") -> tuple[Part, ...]:
-        """Return the scaled number of each record and, with ``bins`` or ``missing``, its indicator.
+        """Return the scaled number of each record and, with ``bins`` or ``missing``, the indicator of the record.
 
         Parameters
         ----------
@@ -156,18 +157,20 @@ class Numeric:
         values
             Values of the column.
         unseen
-            "raise", or "other": text counts as missing, and a missing value without ``impute`` and ``missing`` has
-            zeros only.
+            "raise" or "other". With "other", text counts as missing. If the column declares neither ``impute`` nor
+            ``missing``, the features of a missing value are all 0.
 
         Returns
         -------
         tuple of (ndarray, ndarray)
-            Positions of features with their entries in [-1, 1], one or two pairs whatever the values are.
+            Positions of features with their entries in [-1, 1]. The number of pairs, one or two, does not depend on the
+            values.
 
         Raises
         ------
         DataError
-            If ``unseen`` is "raise" and a value is missing without ``impute`` and ``missing``, or is not a number.
+            If ``unseen`` is "raise", and a value is missing (and neither ``impute`` nor ``missing`` is declared) or is
+            not a number.
         """
         numbers = _numbers(name, values, unseen)
         gaps = np.isnan(numbers)
@@ -224,10 +227,10 @@ class Categorical:
     impute
         Category that replaces missing values; None refuses missing values, unless ``missing`` is True.
     other
-        Whether all undeclared values share one additional indicator; otherwise they are refused. Values of a different
-        kind from the categories, such as numbers among text, are always refused.
+        Whether all undeclared values share one additional indicator; otherwise undeclared values are refused. Values of
+        a different type from the categories, such as numbers among text, are always refused.
     missing
-        Whether missing values have an indicator of their own. It excludes ``impute``.
+        Whether missing values have an indicator of their own. Cannot be combined with ``impute``.
     canonical
         Whether cells are read one by one in canonical form (`dperm.data.canonical`), as a private preparation does.
         Categories are then canonical texts: 1, 1.0 and "1" match the category "1". No cell is refused.
@@ -315,7 +318,7 @@ class Categorical:
         return 1
 
     def entries(self, name: str, values: Column, unseen: Unseen = "raise") -> tuple[Part, ...]:
-        """Return the position of the category of each record, with the entry 1.
+        """Return the position of the indicator that is 1 for each record.
 
         Parameters
         ----------
@@ -324,18 +327,19 @@ class Categorical:
         values
             Values of the column.
         unseen
-            "raise", or "other": a value without an indicator has zeros only, and ``other`` admits values of any kind.
+            "raise" or "other". With "other", the features of a value without an indicator are all 0, and the ``other``
+            indicator accepts values of any type.
 
         Returns
         -------
         tuple of (ndarray, ndarray)
-            One pair of positions and entries, which are 1, or 0 for values without an indicator.
+            One pair of positions and entries. An entry is 1, or 0 for a value without an indicator.
 
         Raises
         ------
         DataError
-            If ``unseen`` is "raise" and a value is missing without ``impute`` and ``missing``, or is not one of the
-            categories.
+            If ``unseen`` is "raise", and a value is missing (and neither ``impute`` nor ``missing`` is declared) or is
+            not one of the categories.
         """
         if values.dtype == object:
             places = self._places(name, values.tolist(), unseen)
@@ -346,7 +350,7 @@ class Categorical:
         return (_indicators(places),)
 
     def canonical_entries(self, name: str, cells: CanonicalColumn) -> tuple[Part, ...]:
-        """Return the position of the category of each record, from cells in canonical form; no cell raises an error.
+        """Return the position of the indicator that is 1 for each record, from cells in canonical form.
 
         Parameters
         ----------

@@ -36,25 +36,25 @@ class PublicEncoder:
     """Encoder of declared columns as features in [-1, 1]. It learns nothing from the data.
 
     A `Numeric` column becomes one feature, clipped to its bounds and mapped to [-1, 1]. With ``bins`` or ``missing``,
-    indicators with at most a single 1 follow it. A `Categorical` column becomes indicators with a single 1. Pass
-    ``norm`` to an estimator as ``feature_norm``, or pass ``bounds``. Both leave the features unchanged, and keep sparse
-    features sparse.
+    indicators follow, at most one of which is 1. A `Categorical` column becomes indicators, at most one of which is 1.
+    Pass ``norm`` to an estimator as ``feature_norm``, or pass ``bounds``. Both options leave the features unchanged,
+    and keep sparse features sparse.
 
     Attributes
     ----------
     columns
-        `Numeric` or `Categorical` declaration of each column to use, by name; other columns are not read.
+        `Numeric` or `Categorical` declarations of the columns to use, by name; other columns are not read.
 
     Raises
     ------
     ParameterError
-        If a declaration is invalid, or two features have the same name, also in different Unicode normal forms.
+        If a declaration is invalid, or two features have the same name, even if in different Unicode normal forms.
 
     Notes
     -----
     *Guarantees.* Each declared column adds at most its ``squared_norm``, 1 or 2, to the squared norm of a row. So
-    ``norm`` bounds every row, whatever the data are. Each record is encoded separately, so neighbouring tables have
-    neighbouring feature matrices.
+    ``norm`` bounds the norm of every row, whatever the data are. Each record is encoded separately, so neighbouring
+    tables have neighbouring feature matrices.
 
     Examples
     --------
@@ -117,15 +117,16 @@ class PublicEncoder:
         Parameters
         ----------
         table
-            Data frame of pandas or polars, Arrow table, or mapping of names to one-dimensional arrays.
+            pandas or polars data frame, Arrow table, or mapping of names to one-dimensional arrays.
         sparse
             Whether to return a compressed sparse row matrix. Each row stores the same number of entries, even if they
             are zero, so the number of stored entries reveals nothing: one entry for each declared column, and two for
             a `Numeric` column with ``bins`` or ``missing``.
         unseen
             Treatment of values outside the declarations. "raise" raises DataError. "other" encodes them within
-            ``norm``: an undeclared category as ``other``, a missing value as ``missing`` or ``impute``, and both as
-            zeros where the column does not declare these. Text in a `Numeric` column counts as missing.
+            ``norm``: an undeclared category as ``other``, and a missing value by the ``missing`` or ``impute`` setting
+            of the column. If the column has no such setting, its features are 0. Text in a `Numeric` column counts as
+            missing.
 
         Returns
         -------
@@ -135,8 +136,8 @@ class PublicEncoder:
         Raises
         ------
         DataError
-            If a declared column is missing or holds dates or other objects, or if ``unseen`` is "raise" and a value is
-            outside its declaration. The message names the column and the rule, but not the value.
+            If a declared column is missing or contains dates or other objects, or if ``unseen`` is "raise" and a value
+            is outside its declaration. The message names the column and the rule, but not the value.
         ParameterError
             If ``unseen`` is neither "raise" nor "other".
         """
@@ -154,12 +155,12 @@ class PublicEncoder:
         Returns
         -------
         ndarray
-            Norms, each computed from its own record in the order of the columns.
+            Norms, each computed from one record alone, in the order of the columns.
 
         Raises
         ------
         DataError, ParameterError
-            As `transform` does.
+            See `transform`.
         """
         squared: Floats | None = None
         for _, entries in self._encoded(table, checked_unseen(unseen)):  # the parts of a row have different places

@@ -26,8 +26,9 @@ class AccountFacts:
     name
         Account name, unique in its ledger.
     dataset
-        Name of the data set, chosen by its owner. The owner decides which data belong to the account, since a hash of
-        the rows would match neither a fold nor a cleaned table.
+        Name of the data set, chosen by its owner. The owner decides which data belong to the account. A hash of the
+        rows could not decide this, since it would not recognize a cross-validation fold or a cleaned copy of the same
+        table.
     unit
         Meaning of one record, such as "one person" or "one visit". The guarantee concerns one record.
     limit
@@ -42,9 +43,9 @@ class AccountFacts:
     fingerprints
         Keyed fingerprints of the account's files; the command line refuses other files.
     exponent
-        Costs are counted in units of 2^-exponent, which the limit at the opening determines.
+        Costs are counted in units of 2^-exponent. The exponent is fixed by the limit with which the account was opened.
     promised
-        Largest limit since the opening, if ``limit`` was lowered; else None.
+        Largest limit since the account was opened, if ``limit`` was lowered later; otherwise None.
     """
 
     name: str
@@ -82,9 +83,9 @@ class AccountFacts:
 
     @property
     def promise(self) -> AnyGuarantee:
-        """Guarantee for all releases charged to the account, which is its largest limit so far.
+        """Guarantee for all releases charged to the account: the largest limit so far.
 
-        A limit lowered in response to releases was not fixed in advance, and guarantees nothing (T14).
+        A limit that is lowered in response to releases was not fixed in advance, so it guarantees nothing (T14).
         """
         return self.limit if self.promised is None else self.promised
 
@@ -114,8 +115,8 @@ class AccountFacts:
         Raises
         ------
         ParameterError
-            If the limits differ in kind, adjacency, delta or Rényi order, which would change the meaning of earlier
-            costs.
+            If the limits differ in kind, adjacency, delta or Rényi order. Such a change would alter the meaning of
+            earlier costs.
         """
         changed = replace(self, limit=limit, promised=None)
         same = type(limit) is type(self.limit) and limit.adjacency is self.adjacency
@@ -130,7 +131,7 @@ class AccountFacts:
         return replace(changed, promised=self.promise) if larger else changed
 
     def to_dict(self) -> dict[str, object]:
-        """Return the declarations made at the opening, without the name, as plain JSON data."""
+        """Return the declarations made when the account was opened, without the name, as plain JSON data."""
         return {
             "dataset": self.dataset,
             "unit": self.unit,

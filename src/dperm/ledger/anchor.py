@@ -106,7 +106,7 @@ class Anchor:
 
     @property
     def is_signed(self) -> bool:
-        """Whether the signature is valid and was made by the ledger with this id."""
+        """Whether the signature is valid and was made with the key of the ledger that has this id."""
         return _is_signed(self.message, self.public_key, self.signature) and id_of(self.public_key) == self.ledger
 
     def to_json(self) -> str:
@@ -168,7 +168,7 @@ class Anchor:
 
 
 def receipt_is_signed(receipt: Mapping[str, Any]) -> bool:
-    """Return whether a receipt has a valid signature of its ledger that covers every field.
+    """Return whether a receipt has a valid signature by its ledger that covers every field.
 
     The anchor covers one entry of the ledger. This signature covers the limit, the unit, the totals, the digest, and
     all other fields of the receipt.

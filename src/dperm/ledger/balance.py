@@ -31,7 +31,7 @@ MECHANISMS: tuple[Callable[[float], Event], ...] = (
 
 @dataclass(frozen=True)
 class Balance:
-    """Limit, spending and remaining budget of one account at one moment.
+    """Limit, spending and remaining budget of one account at a given time.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Balance:
         return limits(self.facts.rule)
 
     def left(self, name: str) -> Fraction:
-        """Return the amount of one currency that can still be charged, regardless of ancestors.
+        """Return the amount that can still be charged in one currency, regardless of the ancestors.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class Balance:
 
     @property
     def releases_left(self) -> int | None:
-        """Number of unused blocks under an ApproxDP limit; None under other limits, or if delta is 0."""
+        """Number of unused shares of delta under an ApproxDP limit; None under other limits, or if delta is 0."""
         meter = self.meters.get("delta")
         return meter.capacity - meter.spent if meter is not None and self.facts.share else None
 
@@ -85,7 +85,7 @@ class Balance:
     def remaining(self) -> AnyGuarantee:
         """Unspent part of the account's own limit, rounded down; `Ledger.spendable` also considers the ancestors.
 
-        Under ApproxDP, delta is the sum of all unused shares. If no share is left, epsilon is 0 too.
+        Under ApproxDP, delta is the sum of all unused shares. If no share is left, epsilon is 0 as well.
         """
         return _guarantee(self, _unspent(self), self.releases_left)
 

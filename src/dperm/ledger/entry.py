@@ -56,7 +56,7 @@ class Entry:
     request_id
         Id of a reservation or an approval.
     about
-        Number of the reservation that a lease, commit or burn refers to.
+        Number of the reservation to which a lease, commit or burn refers.
     cost
         Charge of a reservation, in whole units of each currency, rounded up.
     body
@@ -67,7 +67,7 @@ class Entry:
     at
         Time of writing, UTC, in ISO 8601.
     previous, hash
-        SHA-256 hash of the previous entry, and of this entry including the previous hash.
+        SHA-256 hash of the previous entry, and SHA-256 hash of this entry, including ``previous``.
     """
 
     account: str

@@ -42,9 +42,9 @@ LONGEST_FACTS = 2**16
 @final
 @dataclass(frozen=True, repr=False)
 class Ledger:
-    """Budget account that persists across processes. Every charge is durable before its release.
+    """Budget account that persists across processes. Each charge is durable before the release that it pays for.
 
-    The object holds names only, and no connection. All copies therefore charge the same account: clones of an
+    The object stores only names, not a connection. All copies therefore charge the same account: clones of an
     estimator, joblib workers, or a pickle on another machine.
 
     Attributes
@@ -52,7 +52,7 @@ class Ledger:
     location
         Path of a file, or URL of a PostgreSQL database.
     account
-        Name of the account; None if the ledger has only one.
+        Name of the account; None if the ledger has only one account.
     request_id
         Id of the next release. A second release with the same id is refused without a charge.
 
@@ -121,7 +121,7 @@ class Ledger:
         composition
             For ApproxDP, "basic" adds epsilons. "advanced" adds their squares, and is better for many small releases.
         parents
-            Accounts of overlapping or source data sets; they are charged too.
+            Accounts of overlapping or source data sets; every charge applies to them too.
         approval
             Whether every release needs an approval of its request id.
         files
@@ -185,9 +185,10 @@ class Ledger:
 
     @property
     def promise(self) -> AnyGuarantee:
-        """Guarantee for all releases charged to the account, which is the largest limit since its opening.
+        """Guarantee for all releases charged to the account: the largest limit since the account was opened.
 
-        Lowering the limit does not improve the guarantee, since a limit adapted to releases guarantees nothing (T14).
+        Lowering the limit does not improve the guarantee, since a limit chosen in response to releases guarantees
+        nothing (T14).
         """
         return self.account_facts.promise
 
@@ -211,8 +212,8 @@ class Ledger:
         """Unspent part of the account's own limit, rounded down; without blocks, one release can use all of it.
 
         Under ApproxDP every release takes one share of delta, ``account_facts.share``, and the delta of this property
-        covers all remaining blocks. If no block is left, nothing can be charged, and epsilon is 0 too. An account with
-        parents may have less to spend, since every charge also applies to the parents; see ``spendable``.
+        covers all remaining blocks. If no block is left, nothing can be charged, and epsilon is 0 as well. An account
+        with parents may have less to spend, since every charge also applies to the parents; see ``spendable``.
         """
         return self._balance().remaining
 
@@ -222,15 +223,15 @@ class Ledger:
 
         The size is at most ``remaining``, and equal to ``remaining`` without parents. If all accounts have limits of
         the same kind, a release of this size and kind is always covered; under ApproxDP, this is an (epsilon, delta)
-        release. Releases of other kinds, such as pure ones, may be larger. If an ancestor has a different kind of
-        limit, the size is that of Gaussian noise, or of Laplace noise if one of the accounts covers pure noise only.
-        Under ApproxDP, delta is the account's share of delta times the smallest number of remaining releases among the
-        accounts.
+        release. Releases of other kinds, such as pure ones, may be larger. If an ancestor has a limit of a different
+        kind, the size is that of a release with Gaussian noise, or with Laplace noise if one of the accounts covers
+        only pure DP. Under ApproxDP, delta is the account's share of delta times the smallest number of remaining
+        releases among the accounts.
         """
         return spendable(self.balances()).guarantee
 
     def balances(self) -> tuple[Balance, ...]:
-        """Return the limit, spending and remaining budget of the account and of its ancestors, at one moment."""
+        """Return the balances of the account and of its ancestors, in one consistent snapshot of the ledger."""
         return consult(self._store, lambda books: balances(books, self._name(books)))
 
     def accounts(self) -> tuple[str, ...]:
@@ -275,7 +276,7 @@ class Ledger:
     def anchor(self) -> Anchor:
         """Return a signed anchor of the last entry, to be stored elsewhere.
 
-        Without an anchor, a rollback cannot be detected.
+        Without a stored anchor, a rollback of the ledger to an older copy cannot be detected.
 
         Raises
         ------
@@ -340,7 +341,7 @@ class Ledger:
         return found.text
 
     def fingerprinting(self) -> Fingerprint:
-        """Return an empty fingerprint, to be updated while the content is read."""
+        """Return the fingerprint of empty content, to be updated while a file is read."""
         return Fingerprint(consult(self._store, lambda books: books.identity().fingerprint_key))
 
     def check(self, event: Event) -> None:
@@ -384,7 +385,7 @@ class Ledger:
         event
             Accounting event of the release.
         request_id
-            Id of the request. By default the id of the ledger object, or a random id.
+            Id of the request. The default is the id of the ledger object, or a random id.
         facts
             JSON data about the run, stored with the event.
 
@@ -408,13 +409,13 @@ class Ledger:
         **Guarantees.** The charge is durable on return, for the account and all ancestors or for none (T14). Each
         request id is charged once, so repeating the call after a lost connection returns the same reservation.
 
-        ==========================  ==============================================
+        ==========================  ====================================================
         request                     result
-        ==========================  ==============================================
+        ==========================  ====================================================
         same id, same event         same reservation, ``repeated`` is True
         same id, different event    BudgetError, nothing charged
-        connection lost at COMMIT   retried until known, for at most 30 s
-        ==========================  ==============================================
+        connection lost at COMMIT   retried until the outcome is known, for at most 30 s
+        ==========================  ====================================================
         """
         given = self.request_id if request_id is None else request_id
         asked = uuid.uuid4().hex if given is None else new_name("request_id", given)
@@ -474,7 +475,7 @@ class Ledger:
         by
             Name of the author, stored in the public entry.
         event
-            The only event that the approval covers; None for any event.
+            The only event that the approval covers; None covers any event.
 
         Raises
         ------

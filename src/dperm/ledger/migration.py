@@ -37,8 +37,8 @@ def migrate(location: str | os.PathLike[str], backup: str | os.PathLike[str] | N
     """Upgrade a ledger of an earlier dperm version to the format of this version.
 
     Entries, totals and keys stay the same, so hash chains, anchors and receipts remain valid. The ledger is verified
-    before and after. All changes are one transaction: after a crash the ledger has the old format or the new one, and
-    the call can be repeated. Earlier versions refuse the migrated ledger.
+    before and after. All changes are made in one transaction: after a crash, the ledger has either the old format or
+    the new one, and the call can be repeated. Earlier versions of dperm cannot open the migrated ledger.
 
     Parameters
     ----------

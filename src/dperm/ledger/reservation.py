@@ -37,7 +37,7 @@ class LedgerReservation:
     request_id
         Id of the request; random if none was given.
     repeated
-        Whether the id was already reserved. If so, draw no noise.
+        Whether the id was already reserved. If it was, draw no noise.
     holder
         Fencing token of this object; a lease names the token of its holder.
     """
@@ -193,7 +193,7 @@ class Booking:
     seq, at
         Number and time of the reservation.
     request_id
-        Id of the request; for the charge of a child account, prefixed with the child's name.
+        Id of the request. For a charge made through a child account, the id is prefixed with the name of the child.
     event
         Charged event, as a JSON-ready mapping.
     cost
@@ -201,7 +201,7 @@ class Booking:
     state
         Reserved (the run is in progress, or crashed), committed or burned.
     digest, reason
-        Digest of the released value, and reason for a burn; None if not applicable.
+        Digest of the released value, and reason why the charge was burned; None if not applicable.
     facts
         Facts reported by the run, such as noise distribution, versions and use of a seed.
     """

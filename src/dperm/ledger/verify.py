@@ -29,7 +29,7 @@ class VerifiedAccount:
 
 @dataclass(frozen=True)
 class Verification:
-    """Result of a verification, with its problems as sentences.
+    """Result of a verification, with the problems found.
 
     Attributes
     ----------
@@ -55,20 +55,21 @@ class Verification:
 
 
 def verify(location: str | os.PathLike[str], anchors: Iterable[Anchor] = (), *, prices: bool = False) -> Verification:
-    """Verify all entries of a ledger, at one moment.
+    """Verify all entries in one consistent snapshot of a ledger.
 
-    The hash chain reveals changed, removed or inserted entries, and addition reveals wrong totals or exceeded limits.
-    Only ``anchors`` reveal missing last entries, since the remaining entries are a valid ledger too.
+    The hash chain reveals changed, removed or inserted entries, and adding up the charges reveals wrong totals or
+    exceeded limits. Only ``anchors`` reveal that the last entries are missing, since the remaining entries also form a
+    valid ledger.
 
     Parameters
     ----------
     location
         Path of a file, or URL of a PostgreSQL database.
     anchors
-        Anchors to compare with the ledger: those stored from ``Ledger.anchor``, or those of releases,
+        Anchors to compare with the ledger: those saved from ``Ledger.anchor``, or those in the receipts of releases,
         ``Anchor.from_receipt(release.record.ledger)`` or ``Anchor.from_receipt(model.statement_["ledger_entry"])``.
     prices
-        Whether to recompute the cost of every event, which takes some milliseconds each.
+        Whether to recompute the cost of every event, which takes a few milliseconds per event.
 
     Returns
     -------

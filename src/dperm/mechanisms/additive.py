@@ -23,7 +23,7 @@ from dperm.privacy.guarantee import AnyGuarantee
 
 @dataclass(frozen=True)
 class AdditiveMechanism(Mechanism[Floats, Numbers]):
-    """Value plus noise, calibrated to a sensitivity and a goal on construction.
+    """Value plus noise; the constructor calibrates the noise to a sensitivity and a goal.
 
     Parameters
     ----------

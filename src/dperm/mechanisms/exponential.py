@@ -67,9 +67,9 @@ def score_span(sensitivity: float, *, monotone: bool, numerical_error: float) ->
 
 @dataclass(frozen=True)
 class ExponentialMechanism(Mechanism[Floats, Any]):
-    """Selection of one public candidate by private scores of known sensitivity (T8).
+    """Selection of one public candidate by private scores with a known sensitivity (T8).
 
-    Let r be the rate, and let the change of every score between neighbours lie in [a, b].
+    Let r be the rate. Between neighbours, let every score change by an amount in [a, b].
 
     - *exponential*: P(h) = e^(r u_h) / Z. The numerator changes by a factor in [e^ra, e^rb], and so does Z. The loss
       is at most r (b - a).
@@ -79,8 +79,8 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
       X_h > t. Between neighbours t changes by at most b - a, which changes P(X_h > t) = e^(-r max(t, 0)) by a factor of
       at most e^(r (b - a)).
 
-    Both rules are pure with epsilon = r (b - a), where b - a = 2 Delta, or Delta for monotone scores. The draw is
-    exact, even for ties, and treats the scores as exact numbers.
+    Both rules satisfy epsilon-DP with epsilon = r (b - a), where b - a = 2 Delta, or Delta for monotone scores. The
+    draw is exact, even for ties, and treats the scores as exact numbers.
 
     Parameters
     ----------
@@ -89,10 +89,11 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
     goal
         PureDP or ApproxDP.
     candidates
-        Public candidates: their number, to release an index, or a list, to release one candidate of the list.
+        Public candidates, as their number (the release is an index) or as a list (the release is a candidate of the
+        list).
     monotone
         Whether adding a record changes the scores of all candidates in the same direction. True is accepted only under
-        add_remove, because a replacement is a removal and an addition, which change scores in both directions.
+        add_remove: a replacement combines a removal and an addition, which change scores in opposite directions.
     numerical_error
         Bound tau on the error of every computed score, for every data set; 4 tau is added to b - a.
     selection
@@ -199,12 +200,12 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
 
     @cached_property
     def event(self) -> Pure:
-        """Pure event with epsilon r (b - a), rounded up; at most the epsilon of the goal."""
+        """Pure event with epsilon = r (b - a), rounded up; at most the epsilon of the goal."""
         return Pure(round_up(Fraction(self.rate) * self.span), checked_goal(self.goal).adjacency)
 
     @property
     def law(self) -> Law:
-        """Exact draws of the selection rule, for the record."""
+        """Exact sampling from the selection rule, for the record."""
         return Law(f"{self.selection.value.replace('_', '-')} choice, drawn exactly")
 
     @property
@@ -255,7 +256,7 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
         Parameters
         ----------
         scores
-            One finite real number per candidate, in their order; larger is better.
+            One finite real number per candidate, in the order of the candidates; larger is better.
         budget
             Budget to charge; None charges nothing.
         bits

@@ -85,8 +85,8 @@ class GammaNormNoise(AdditiveMechanism):
 class GammaNormMechanism(GammaNormNoise):
     """Value plus noise of density ~ e^(-epsilon ||x||_2 / Delta), calibrated to an L2 sensitivity and a goal (T7).
 
-    The guarantee is exactly pure, in up to 2^20 dimensions. A draw takes about 1.5 microseconds per coordinate. For
-    larger vectors use `LaplaceMechanism.calibrate_l2`.
+    The guarantee is exactly pure. At most 2^20 dimensions are supported. A draw takes about 1.5 microseconds per
+    coordinate. For larger vectors use `LaplaceMechanism.calibrate_l2`.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class GammaNormMechanism(GammaNormNoise):
 
     @cached_property
     def event(self) -> Event:
-        """Pure event with epsilon Delta' / b, rounded up; at most the epsilon of the goal."""
+        """Pure event with epsilon = Delta' / b, rounded up; at most the epsilon of the goal."""
         return Pure(quotient_up(self.calibration.sensitivity, self.scale), self.goal.adjacency)
 
     @property

@@ -25,7 +25,7 @@ from dperm.privacy.guarantee import AnyGuarantee
 
 @dataclass(frozen=True)
 class GaussianMechanism(AdditiveMechanism):
-    """Value plus N(0, scale^2 I), calibrated to an L2 sensitivity and a goal (T6).
+    """Value plus N(0, scale^2 I) noise, calibrated to an L2 sensitivity and a goal (T6).
 
     Gaussian noise gives no pure guarantee.
 
@@ -103,7 +103,7 @@ class GaussianMechanism(AdditiveMechanism):
 
     @cached_property
     def calibration(self) -> Calibration:
-        """Sigma = Delta' / mu with the mu of T6, certified by the accountant."""
+        """Noise scale sigma = Delta' / mu with the mu of T6, certified by the accountant."""
         return raise_until_certified(
             calibration(self.statistic, gaussian_mu(self.goal)), Certificate(self.goal, Gaussian)
         )

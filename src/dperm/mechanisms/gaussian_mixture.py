@@ -70,7 +70,7 @@ class GaussianMixtureMechanism(GammaNormNoise):
 
     @cached_property
     def calibration(self) -> Calibration:
-        """Scale b = Delta' / epsilon, rounded up to a few bits; this epsilon leaves room for eta."""
+        """Scale b = Delta' / epsilon, rounded up to a few bits; epsilon is reduced to leave room for eta."""
         goal = checked_goal(self.goal)
         if not isinstance(goal, ApproxDP) or goal.delta == 0:
             raise ConversionError(
@@ -85,7 +85,7 @@ class GaussianMixtureMechanism(GammaNormNoise):
 
     @cached_property
     def event(self) -> Event:
-        """Approximate event: the guarantee of the mixture for a target of (Delta' / b)-DP."""
+        """Approximate event with the guarantee of the mixture, whose target distribution is (Delta' / b)-DP."""
         target = quotient_up(self.calibration.sensitivity, self.scale)
         epsilon, delta = mixture_guarantee(target, self.mixture)
         return Approximate(epsilon, delta, self.goal.adjacency)

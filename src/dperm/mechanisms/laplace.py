@@ -102,10 +102,10 @@ class LaplaceMechanism(AdditiveMechanism):
     def calibrate_l2(
         cls, sensitivity: float, goal: AnyGuarantee, *, dim: int, numerical_error: float = 0.0
     ) -> "LaplaceMechanism":
-        """Return the mechanism for an L2 sensitivity and error, by ||x||_1 <= sqrt(d) ||x||_2.
+        """Return the mechanism for an L2 sensitivity and an L2 error, using ||x||_1 <= sqrt(d) ||x||_2.
 
-        The guarantee is exactly pure in any dimension. The root mean square of the noise is sqrt(2d/(d + 1)) times as
-        large as for `GammaNormMechanism`.
+        The guarantee is exactly pure in any dimension. The root mean square of the noise is sqrt(2d/(d + 1)) times that
+        of `GammaNormMechanism`.
 
         Parameters
         ----------
@@ -192,10 +192,10 @@ class LaplaceMechanism(AdditiveMechanism):
 class DiscreteLaplaceMechanism(AdditiveMechanism):
     """Integers plus discrete Laplace noise, ``P(z) ~ e^(-|z| epsilon/Delta)``: the geometric mechanism (T5, T5a).
 
-    For integer shifts by k the ratio is at most ``e^(|k|_1 epsilon/Delta)``, so the mechanism is exactly epsilon-DP
-    without rounding. The privacy profile lies above the profile of Laplace noise: for a shift of 1 and scale s, the
-    total variation distance is tanh(1/(2s)) instead of 1 - e^(-1/(2s)). The event is therefore `Pure`. The mechanism
-    is best for a single release of counts; in long compositions `LaplaceMechanism` is better.
+    For an integer shift by k, the ratio of the probabilities is at most ``e^(|k|_1 epsilon/Delta)``, so the mechanism
+    is exactly epsilon-DP without rounding. The privacy profile lies above the profile of Laplace noise: for a shift of
+    1 and scale s, the total variation distance is tanh(1/(2s)) instead of 1 - e^(-1/(2s)). The event is therefore
+    `Pure`. The mechanism is best for a single release of counts; in long compositions `LaplaceMechanism` is better.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
 
     @cached_property
     def event(self) -> Event:
-        """Pure event with epsilon Delta / scale, rounded up; at most the epsilon of the goal."""
+        """Pure event with epsilon = Delta / scale, rounded up; at most the epsilon of the goal."""
         return Pure(quotient_up(self.calibration.sensitivity, self.scale), self.goal.adjacency)
 
     @property

@@ -34,17 +34,18 @@ Answers = NDArray[Any]
 
 @dataclass(frozen=True)
 class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
-    """Randomized response: each value is kept with probability p = e^eps/(e^eps + k - 1), or replaced (T9).
+    """Randomized response: each value is kept with probability p = e^eps/(e^eps + k - 1), and replaced otherwise (T9).
 
     A replaced value becomes one of the other categories, chosen uniformly. The mechanism is local: ``release`` runs it
     independently for each of n values. Replacing a record changes only the distribution of its own answer, so the n
-    answers together cost one epsilon. The number n is public. Since there is no sensitivity, the factory is
-    ``calibrate(goal)``.
+    answers together cost one epsilon. The number n is public. Since there is no sensitivity, the factory method takes
+    only the goal: ``calibrate(goal)``.
 
     Parameters
     ----------
     goal
-        PureDP or ApproxDP, under replace_one. The presence of an answer is visible, so add_remove is refused.
+        PureDP or ApproxDP, under replace_one. The number of answers reveals whether a record is present, so add_remove
+        is refused.
     categories
         Number k >= 2 of public categories 0, ..., k - 1, or the list of categories: all strings, all integers or all
         booleans.
@@ -106,7 +107,7 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
 
     @property
     def keep_probability(self) -> float:
-        """Probability p = 1 / (1 + (k - 1) e^-eps) as a double. Draws use the exact number."""
+        """Probability p = 1 / (1 + (k - 1) e^-eps) as a double. The draws use the exact probability."""
         return 1 / (1 + (self.size - 1) * math.exp(-self.event.epsilon))
 
     @property
@@ -116,7 +117,7 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
 
     @property
     def law(self) -> Law:
-        """Exact draws of randomized response."""
+        """Exact sampling of randomized response, for the record."""
         return Law("randomized response, drawn exactly")
 
     @property
@@ -186,7 +187,7 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
         """Return the estimated standard errors of ``estimate``, for fixed true values.
 
         n Var(share) = pi p(1 - p) + (1 - pi) q(1 - q) has the unbiased estimate share (1 - p - q) + p q, which is never
-        negative. The variance of sampling the values from a population is not included.
+        negative. The variance that results from sampling the values from a population is not included.
 
         Parameters
         ----------

@@ -233,9 +233,9 @@ def random_order(count: int, stream: Stream) -> Places:
 class BoltOn:
     """Permutation SGD whose last iterate is perturbed once (T33), under replace_one only.
 
-    SGD makes passes over the records in random order. The noise scale is that of output perturbation, 2L/Lambda. No
-    minimiser has to be certified, since the released point need not be near a minimiser. Defaults follow from public
-    constants.
+    SGD makes passes over the records in random order. The noise is calibrated to the same sensitivity as in output
+    perturbation, 2L/Lambda. No minimiser has to be certified, since the released point need not be near a minimiser.
+    Defaults follow from public constants.
 
     Parameters
     ----------
@@ -245,10 +245,10 @@ class BoltOn:
         Batch size b, or "full" for gradient descent on all records (T34).
     step_size
         Constant step for the gradient of the mean objective, at most 1/beta. If Lambda is not given, the step may be up
-        to 2/beta; early stopping then replaces regularisation. By default, steps are min(1/beta, 1/(gamma t)) at update
-        t, gamma = Lambda/n, or 1/beta with ``batch_size="full"``.
+        to 2/beta; early stopping then replaces regularisation. By default, the step at update t is min(1/beta, 1/(gamma
+        t)), where gamma = Lambda/n; with ``batch_size="full"`` it is 1/beta.
     noise
-        "gaussian", "gamma_norm" or "laplace". "auto" chooses the smaller of the first two that meets the goal.
+        "gaussian", "gamma_norm" or "laplace". "auto" chooses whichever of the first two meets the goal with less noise.
 
     Examples
     --------
@@ -284,7 +284,7 @@ class BoltOn:
         checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "BoltOnPlan":
-        """Return a plan with noise for the sensitivity of the last iterate plus its rounding error.
+        """Return a plan with noise calibrated to the sensitivity of the last iterate plus its rounding error.
 
         Parameters
         ----------

@@ -55,7 +55,7 @@ WIDE = 0.5
 
 
 def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto") -> Plan:
-    """Return the plan of ``method`` for ``spec``, with defaults for unset options and the reasons in ``why``.
+    """Return the plan of ``method`` for ``spec``, with defaults for unset options; ``why`` holds the reasons.
 
     If no clip is given, gradients are clipped by default where clipping improves accuracy (T44,
     `dperm.methods.defaults`).

@@ -121,9 +121,9 @@ class FiniteClass:
     - *loss*: the loss of the problem, whose range B is finite because rows and hypotheses are bounded: Delta = w B. The
       selection is one sample of a posterior with inverse temperature r and a uniform prior on the class (T49).
 
-    The cost of a record depends on this record alone, to the last bit. Scores are therefore summed column by column,
-    and not by a matrix product, whose rounding can depend on the position of a row. The regularization and the clipping
-    of a problem are ignored.
+    The cost of a record depends on this record alone, to the last bit. Scores are therefore summed column by column. A
+    matrix product is not used, because its rounding can depend on the position of a row. The regularization and the
+    clipping of ``spec`` are ignored.
 
     Parameters
     ----------
@@ -145,7 +145,8 @@ class FiniteClass:
     >>> plan.mechanism.rate  # per error; half as much under replace_one
     0.5
 
-    `FeatureSpace.theta` converts hypotheses in your units. Here, the hypotheses are that an age is above 18, 40 or 65.
+    `FeatureSpace.theta` converts hypotheses in your units. Here, each hypothesis classifies by whether an age is above
+    18, 40 or 65.
 
     >>> from dperm.data.space import FeatureSpace
     >>> space = FeatureSpace(1, bounds=((0, 100),))

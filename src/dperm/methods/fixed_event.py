@@ -30,9 +30,9 @@ def declare_event(
     Parameters
     ----------
     goal
-        Guarantee of the training run by itself; ApproxDP with delta > 0 suits every method.
+        Guarantee of the training run alone, without other stages; ApproxDP with delta > 0 suits every method.
     loss
-        Loss of the problem. For several classes, `Softmax` with the largest number of classes.
+        Loss of the problem; for several classes, `Softmax` with the upper limit on the number of classes.
     method
         "objective", "output", "gradient", "sgd" or "sufficient", or a method object.
     clip
@@ -66,7 +66,7 @@ def declare_event(
 
 
 def plan_from_event(spec: ProblemSpec, event: Event, goal: AnyGuarantee, *, method: str | Method = "objective") -> Plan:
-    """Return a plan for a discovered problem whose event equals the declared one (T70).
+    """Return a plan, for a discovered problem, whose event equals the declared event (T70).
 
     If no clip is given, the default of `dperm.methods.choose` applies.
 
@@ -77,7 +77,7 @@ def plan_from_event(spec: ProblemSpec, event: Event, goal: AnyGuarantee, *, meth
     event
         Result of `declare_event` for the same method.
     goal
-        Guarantee of the training run by itself, as in `declare_event`.
+        Guarantee of the training run alone, as in `declare_event`.
     method
         Method of `declare_event`.
 

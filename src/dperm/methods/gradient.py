@@ -60,7 +60,7 @@ class GradientPerturbation:
     step_size
         Step for the gradient of the mean loss.
     momentum
-        Heavy-ball momentum in [0, 1).
+        Heavy-ball momentum in [0, 0.999].
     average
         Fraction of the steps, at the end of the run, whose iterates are averaged, in [0, 1]; 0 releases the last
         iterate.
@@ -101,7 +101,7 @@ class GradientPerturbation:
             checks.positive("projection", self.projection, PROJECTION)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "GradientPlan":
-        """Return a plan with noise for each step, so that all steps together meet ``goal``.
+        """Return a plan with noise in each step, so that all steps together meet ``goal``.
 
         Parameters
         ----------
@@ -135,13 +135,13 @@ class GradientPerturbation:
     ) -> Event:
         """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
 
-        The event is a Gaussian for each step. The number of steps is the given one, or the default for an assumed
-        number of coefficients.
+        The event consists of one Gaussian event per step. The number of steps is ``steps`` if set, and otherwise the
+        default for an assumed number of coefficients.
 
         Parameters
         ----------
         goal
-            Guarantee of the training run by itself; Gaussian noise meets no pure goal.
+            Guarantee of the training run alone, without other stages; Gaussian noise cannot meet a pure goal.
         loss
             Loss of the problem; it affects the default number of steps.
         clip
@@ -164,8 +164,8 @@ class GradientPerturbation:
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "GradientPlan":
         """Return a plan for a discovered problem, with exactly the event of `declare_event` (T70).
 
-        The event fixes the number of steps and the noise multiplier. The number of records, which may be a noisy count,
-        divides the noisy sums only.
+        The event fixes the number of steps and the noise multiplier. The number of records may be a noisy count: it is
+        used only as the divisor of the noisy sums.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class GradientPerturbation:
         event
             Result of `declare_event`.
         goal
-            Guarantee of the training run by itself, as in `declare_event`.
+            Guarantee of the training run alone, as in `declare_event`.
 
         Returns
         -------
@@ -184,7 +184,7 @@ class GradientPerturbation:
         Raises
         ------
         ParameterError
-            If the event is of another kind, or does not meet ``goal``.
+            If the event is of a different kind, or does not meet ``goal``.
         """
         step, steps = (event.event, event.count) if isinstance(event, Repeated) else (event, 1)
         share, goal = noise_share(step, goal), require_goal_covers(goal, event)

@@ -216,13 +216,13 @@ def _in_range(multiplier: float, goal: AnyGuarantee) -> float:
 class ObjectivePerturbation:
     """Minimiser of the regularised objective plus a random linear term (T36a, T40, T41, T43).
 
-    The method applies to smooth losses of linear models, with Lambda so large that log(1 + beta/Lambda) < epsilon. In a
-    direction of curvature h, its noise is sigma/(h + Lambda), compared with sigma/Lambda for output perturbation.
+    The method applies to smooth losses of linear models, if Lambda is large enough that log(1 + beta/Lambda) < epsilon.
+    In a direction of curvature h, its noise is sigma/(h + Lambda), compared with sigma/Lambda for output perturbation.
 
     Parameters
     ----------
     noise
-        "gaussian" (needs delta > 0), "gamma_norm" (pure), or "auto" for the smaller of those that meet the goal.
+        "gaussian" (needs delta > 0), "gamma_norm" (pure), or "auto" for whichever meets the goal with less noise.
 
     Examples
     --------
@@ -245,7 +245,7 @@ class ObjectivePerturbation:
         checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "ObjectivePlan":
-        """Return a plan with noise in the objective, a solver tolerance, and noise on the coefficients.
+        """Return a plan with noise in the objective, a tolerance of the solver, and noise on the coefficients.
 
         Parameters
         ----------
@@ -280,16 +280,16 @@ class ObjectivePerturbation:
     ) -> Event:
         """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
 
-        The event holds the noise multiplier, the relative curvature beta/Lambda and the noise multiplier on the
-        coefficients. Its curvature follows from the default Lambda for an assumed number of coefficients
-        (`dperm.methods.declared_event`). The noise is always Gaussian.
+        The event contains the noise multiplier of the linear term, the relative curvature beta/Lambda, and the noise
+        multiplier on the coefficients. The curvature follows from the default Lambda for an assumed number of
+        coefficients (`dperm.methods.declared_event`). The noise is always Gaussian.
 
         Parameters
         ----------
         goal
-            ApproxDP with delta > 0, the guarantee of the training run by itself.
+            ApproxDP with delta > 0: the guarantee of the training run alone, without other stages.
         loss
-            Loss of the problem. For several classes, `Softmax` with the largest number of classes.
+            Loss of the problem; for several classes, `Softmax` with the upper limit on the number of classes.
         clip
             Clipping norm divided by the bound on the norm of a row; None for the default.
         n
@@ -329,12 +329,13 @@ class ObjectivePerturbation:
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "ObjectivePlan":
         """Return a plan for a discovered problem, with exactly the event of `declare_event` (T70).
 
-        The event knows neither the number of coefficients nor their scale (T37-T41). Lambda is at least beta over the
-        event's relative curvature, and larger where the default rule for ``spec`` says so. The deviation of b is the
-        event's noise multiplier times L. The noise on the coefficients has at least the event's noise multiplier.
+        The event depends neither on the number of coefficients nor on their scale (T37-T41). Lambda is at least beta
+        divided by the event's relative curvature, and larger if the default rule for ``spec`` requires it. The standard
+        deviation of b is the event's noise multiplier times L. The noise on the coefficients has at least the event's
+        noise multiplier.
 
-        An event of K classes covers a softmax of fewer classes, and two classes as a logistic regression with one score
-        (`dperm.accounting.dominance`).
+        An event for K classes also covers a softmax of fewer classes, and, for two classes, a logistic regression with
+        one score (`dperm.accounting.dominance`).
 
         Parameters
         ----------
@@ -343,7 +344,7 @@ class ObjectivePerturbation:
         event
             Result of `declare_event`.
         goal
-            Guarantee of the training run by itself, as in `declare_event`.
+            Guarantee of the training run alone, as in `declare_event`.
 
         Returns
         -------
@@ -353,9 +354,10 @@ class ObjectivePerturbation:
         Raises
         ------
         AssumptionError
-            If the given Lambda is below the smallest that the event covers, or the loss is another one.
+            If the given Lambda is below the smallest Lambda that the event covers, or the event was declared for a
+            different loss.
         ParameterError
-            If the event is of another kind, or does not meet ``goal``.
+            If the event is of a different kind, or does not meet ``goal``.
         """
         refuse_noise(self.noise, "objective")
         exact, blur = _parts(event)

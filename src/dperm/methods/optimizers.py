@@ -70,7 +70,7 @@ class Optimizer(Protocol):
 
     @property
     def numbers(self) -> dict[str, object]:
-        """Settings as stored in a record."""
+        """Settings, as stored in the record of a run."""
 
     def start(self, dim: int, steps: int) -> OptimizerState:
         """Return a new optimizer state for ``steps`` steps and ``dim`` coefficients."""
@@ -101,7 +101,7 @@ class Momentum:
 
     @property
     def numbers(self) -> dict[str, object]:
-        """Settings as stored in a record."""
+        """Settings, as stored in the record of a run."""
         return _numbers(self)
 
     def start(self, dim: int, steps: int) -> OptimizerState:
@@ -127,7 +127,7 @@ class Adam:
     """Adam (Kingma and Ba 2015): theta <- theta - eta m' / (sqrt(v') + e).
 
     m <- b1 m + (1 - b1) g and v <- b2 v + (1 - b2) g^2 are exponential moving averages; m' and v' are bias-corrected.
-    The noise is part of g^2. Where it dominates, all coefficients move by steps of about the same size.
+    The noise is part of g^2. If the noise dominates, all coefficients move by steps of about the same size.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class Adam:
 
     @property
     def numbers(self) -> dict[str, object]:
-        """Settings as stored in a record."""
+        """Settings, as stored in the record of a run."""
         return _numbers(self)
 
     def start(self, dim: int, steps: int) -> OptimizerState:
@@ -201,7 +201,7 @@ class AdamW:
 
     @property
     def numbers(self) -> dict[str, object]:
-        """Settings as stored in a record."""
+        """Settings, as stored in the record of a run."""
         return _numbers(self)
 
     def start(self, dim: int, steps: int) -> OptimizerState:

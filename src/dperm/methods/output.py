@@ -35,8 +35,8 @@ class OutputPerturbation:
     Parameters
     ----------
     noise
-        "gaussian", "gamma_norm" or "laplace"; "auto" chooses gamma-norm noise for a pure goal (Laplace noise beyond
-        2^20 coefficients), and otherwise the smaller of Gaussian and gamma-norm noise.
+        "gaussian", "gamma_norm" or "laplace"; "auto" chooses gamma-norm noise for a pure goal (Laplace noise for more
+        than 2^20 coefficients), and otherwise whichever of Gaussian and gamma-norm noise is smaller.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class OutputPerturbation:
         checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "OutputPlan":
-        """Return a plan with noise for the sensitivity, 2L/Lambda or L/Lambda, plus the solver's error.
+        """Return a plan with noise calibrated to the sensitivity, 2L/Lambda or L/Lambda, plus the solver's error.
 
         Parameters
         ----------
@@ -93,12 +93,12 @@ class OutputPerturbation:
     ) -> Event:
         """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
 
-        The event is one Gaussian: neither the loss nor Lambda affects it.
+        The event is a single Gaussian event; neither the loss nor Lambda affects it.
 
         Parameters
         ----------
         goal
-            Guarantee of the training run by itself; Gaussian noise meets no pure goal.
+            Guarantee of the training run alone, without other stages; Gaussian noise cannot meet a pure goal.
         loss
             Loss of the problem; not used.
         clip
@@ -117,8 +117,8 @@ class OutputPerturbation:
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "OutputPlan":
         """Return a plan for a discovered problem, with exactly the event of `declare_event` (T70).
 
-        Lambda is free. The noise on the coefficients has at least the event's noise multiplier, relative to the
-        sensitivity of the discovered problem (T30).
+        Lambda may have any value. The noise on the coefficients has at least the event's noise multiplier, relative to
+        the sensitivity of the discovered problem (T30).
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class OutputPerturbation:
         event
             Result of `declare_event`.
         goal
-            Guarantee of the training run by itself, as in `declare_event`.
+            Guarantee of the training run alone, as in `declare_event`.
 
         Returns
         -------
@@ -137,7 +137,7 @@ class OutputPerturbation:
         Raises
         ------
         ParameterError
-            If the event is of another kind, or does not meet ``goal``.
+            If the event is of a different kind, or does not meet ``goal``.
         """
         refuse_noise(self.noise, "output")
         share, goal = noise_share(event, goal), require_goal_covers(goal, event)

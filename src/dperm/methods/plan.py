@@ -44,7 +44,7 @@ noise, e^-282 for Laplace noise, below 2^-200 for gamma-norm noise (`linear_term
 
 @runtime_checkable
 class Method(Protocol):
-    """Protocol of all methods. `plan` decides everything before data are read."""
+    """Protocol of all methods. `plan` makes all decisions before data are read."""
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "Plan":
         """Return a plan that meets ``goal``, from public constants alone.
@@ -83,9 +83,9 @@ class Plan(ABC):
     tolerance
         Certified norm of the gradient at which the solver stops; None if no problem is solved.
     output_noise
-        Noise added to the coefficients themselves; None if there is none.
+        Noise added to the coefficients themselves; None if the method adds none there.
     row_bound
-        Public limit on the number of rows that the method's proof requires; None for the usual limit.
+        Public limit on the number of rows, as required by the method's proof; None for the usual limit.
     declared
         Event fixed before the problem was known (T70); None if the plan was made from a goal.
     """
@@ -112,12 +112,12 @@ class Plan(ABC):
         """Privacy event of one run."""
 
     def stated_event(self, own: Event) -> Event:
-        """Return the declared event if there is one, else ``own``, the event of the plan's own noise.
+        """Return the declared event if there is one, and otherwise ``own``, the event of the plan's own noise.
 
         Raises
         ------
         RuntimeError
-            If the declared event does not dominate ``own``. This is an error of the method, not of its arguments.
+            If the declared event does not dominate ``own``. This is a bug in the method, not an invalid argument.
         """
         if self.declared is None:
             return own
@@ -206,7 +206,7 @@ class Plan(ABC):
         return dict(self.facts.public)
 
     def because(self, *reasons: Fact | str) -> Self:
-        """Return the same plan with additional reasons before its own.
+        """Return the same plan, with additional reasons before its own reasons.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class Plan(ABC):
         Raises
         ------
         DataError
-            If the data break a rule. Nothing has been charged or drawn.
+            If the data are invalid. Nothing has been charged or drawn.
         BudgetError
             If ``budget`` does not cover the event. Nothing is charged.
 

@@ -61,9 +61,10 @@ class PosteriorSampling:
     (T50), because the regulariser of tau J is tau Lambda-strongly convex. In a direction of curvature h, the variance
     of the sample is 1/(tau (h + Lambda)). The loss may be any convex Lipschitz function, even with a kink.
 
-    Rejection sampling makes the sample exact. The limit on its trials holds for every data set, and delta covers the
-    probability of exceeding it (`dperm.methods.rejection`). The method is practical only for few records or few
-    columns, and refuses other problems. Samplers with empirical convergence diagnostics have no guarantee (T52).
+    Rejection sampling makes the sample exact. The limit on the number of trials holds for every data set, and delta
+    covers the probability that the limit is exceeded (`dperm.methods.rejection`). The method is practical only for few
+    records or few columns, and refuses other problems. Samplers with empirical convergence diagnostics have no
+    guarantee (T52).
 
     **Side channel.** The number of trials, and so the running time, depends on the data. No guarantee covers it.
 
@@ -73,10 +74,10 @@ class PosteriorSampling:
         "T50" for the tau given above, or "T51" for the smaller tau (inverse temperature) of Minami et al., which holds
         under replace-one.
     most_trials
-        Largest number of proposals; the plan is refused if more could be needed.
+        Largest number of proposals. If more proposals could be needed, no plan is made.
     most_rows
         Under add/remove, the number of rows for which the limit on trials is proved; by default 1.25 times the declared
-        n. Under replace-one this number is n.
+        n. Under replace-one, the limit is proved for exactly n rows.
 
     Examples
     --------
@@ -114,7 +115,7 @@ class PosteriorSampling:
             checks.count("most_rows", self.most_rows, ROWS)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "PosteriorPlan":
-        """Return a plan with a temperature and a sampler with a limited number of trials, which together meet ``goal``.
+        """Return a plan with a temperature and a sampler of limited trials, which together meet ``goal``.
 
         Parameters
         ----------

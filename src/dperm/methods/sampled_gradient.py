@@ -55,10 +55,10 @@ from dperm.privacy.guarantee import AnyGuarantee
 class SampledGradient:
     """Noisy gradient descent on a Poisson sample of the records in every step (T46), also for nonsmooth losses.
 
-    Each record is drawn in each step with probability q, independently. The sum of the clipped gradients of the sample
-    plus Gaussian noise is divided by q n, the expected size of a sample, where n is declared. An empty sample is
-    treated like any other. The optimizer, averaging, projection and the gradient of the regulariser are post-processing
-    (T3). Defaults follow from public constants (`dperm.methods.sampling`).
+    In each step, each record is drawn independently with probability q. The sum of the clipped gradients of the sample
+    plus Gaussian noise is divided by q n, the expected size of a sample for the declared n. An empty sample is treated
+    like any other. The optimizer, averaging, projection and the gradient of the regulariser are post-processing (T3).
+    Defaults follow from public constants (`dperm.methods.sampling`).
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class SampledGradient:
             _check_optimizer(self.optimizer)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "SampledGradientPlan":
-        """Return a plan with samples, steps, and noise for each step, so that all steps together meet ``goal``.
+        """Return a plan with samples, steps, and noise in each step, so that all steps together meet ``goal``.
 
         Parameters
         ----------
@@ -140,15 +140,15 @@ class SampledGradient:
     ) -> Event:
         """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
 
-        The event fixes the sampling rate, the number of steps and the noise multipliers. Its noise multiplier for
-        rounding errors suits an assumed number of coefficients.
+        The event fixes the sampling rate, the number of steps and the noise multipliers. The noise multiplier that
+        accounts for rounding errors is chosen for an assumed number of coefficients.
 
         Parameters
         ----------
         goal
-            ApproxDP with delta > 0, the guarantee of the training run by itself.
+            ApproxDP with delta > 0: the guarantee of the training run alone, without other stages.
         loss
-            Loss of the problem. For several classes, `Softmax` with the largest number of classes.
+            Loss of the problem; for several classes, `Softmax` with the upper limit on the number of classes.
         clip
             Clipping norm divided by the bound on the norm of a row; None for the default.
         n
@@ -173,8 +173,8 @@ class SampledGradient:
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "SampledGradientPlan":
         """Return a plan for a discovered problem, with exactly the event of `declare_event` (T70).
 
-        The event fixes rate, steps and noise multipliers. The number of records of ``spec``, which may be a noisy
-        count, enters the normaliser and the step size only.
+        The event fixes the rate, the steps and the noise multipliers. The number of records of ``spec`` may be a noisy
+        count: it affects only the normaliser and the step size.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class SampledGradient:
         event
             Result of `declare_event`.
         goal
-            Guarantee of the training run by itself, as in `declare_event`.
+            Guarantee of the training run alone, as in `declare_event`.
 
         Returns
         -------
@@ -193,7 +193,7 @@ class SampledGradient:
         Raises
         ------
         ParameterError
-            If the event is of another kind, or does not meet ``goal``.
+            If the event is of a different kind, or does not meet ``goal``.
         """
         declared = DeclaredSteps.of(event, goal.adjacency)
         goal = approximate_goal(require_goal_covers(goal, event))

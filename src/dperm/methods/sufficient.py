@@ -145,7 +145,7 @@ class SufficientStatistics:
     plans_from_event: ClassVar[bool] = True
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "SufficientPlan":
-        """Return a plan with noise for both releases, which together meet ``goal``.
+        """Return a plan with noise on both releases, which together meet ``goal``.
 
         Parameters
         ----------
@@ -176,12 +176,12 @@ class SufficientStatistics:
     ) -> Event:
         """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
 
-        The event is one Gaussian for the least eigenvalue and one for the sums.
+        The event is one Gaussian for the smallest eigenvalue and one for the sums.
 
         Parameters
         ----------
         goal
-            Guarantee of the training run by itself; Gaussian noise meets no pure goal.
+            Guarantee of the training run alone, without other stages; Gaussian noise cannot meet a pure goal.
         loss
             Loss of the problem, the squared loss.
         clip
@@ -210,7 +210,7 @@ class SufficientStatistics:
         event
             Result of `declare_event`.
         goal
-            Guarantee of the training run by itself, as in `declare_event`.
+            Guarantee of the training run alone, as in `declare_event`.
 
         Returns
         -------
@@ -220,7 +220,7 @@ class SufficientStatistics:
         Raises
         ------
         ParameterError
-            If the event is of another kind, or does not meet ``goal``.
+            If the event is of a different kind, or does not meet ``goal``.
         """
         match event:
             case Composed(events=(first, second)):

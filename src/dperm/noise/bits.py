@@ -31,7 +31,7 @@ class Stream(Protocol):
     """Protocol of a stream of uniform bits for one release."""
 
     def words(self, count: int) -> Words:
-        """Return a new array of ``count`` uniform 64-bit words.
+        """Return an array of the next ``count`` uniform 64-bit words.
 
         Parameters
         ----------
@@ -51,7 +51,7 @@ class Bits(Protocol):
 
     @property
     def is_private(self) -> bool:
-        """Whether nobody can predict the bits. If False, results drawn from them are NOT PRIVATE."""
+        """Whether the bits are unpredictable to everybody. If False, results drawn with these bits are NOT PRIVATE."""
 
     def stream(self) -> Stream:
         """Return a stream for one release, with a key that no other release uses."""
@@ -64,8 +64,8 @@ class SystemBits:
 
     Notes
     -----
-    **Guarantees.** Streams are independent up to the computational security of AES-256 (T10). They share no key across
-    threads, processes or copies.
+    **Guarantees.** Streams are independent up to the computational security of AES-256 (T10). No two threads, processes
+    or copies of the object share a key.
 
     Examples
     --------

@@ -13,9 +13,9 @@ from dperm.noise.bits import COUNTER_BYTES, Stream, Words, aes_ctr_cipher, keyst
 
 
 class NotPrivateBits:
-    """Bits determined by a seed. Records mark releases with these bits as NOT PRIVATE.
+    """Bits determined by a seed. The record of a release drawn with these bits marks the release as NOT PRIVATE.
 
-    The n-th stream of an object depends on the seed and n alone, and different streams differ.
+    The n-th stream of an object depends only on the seed and n, and no two of its streams are the same.
 
     Parameters
     ----------

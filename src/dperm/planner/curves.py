@@ -94,8 +94,8 @@ def curves(
     trials
         Number and seed of the trials; None for ten trials with seed 0.
     counts, epsilons
-        Numbers of records and epsilons; None for seven values from one tenth to ten times ``shape.n``, or the epsilon
-        of ``goal``.
+        Numbers of records and epsilons. None uses seven values, from one tenth to ten times ``shape.n`` (or, for
+        ``epsilons``, the epsilon of ``goal``).
 
     Returns
     -------

@@ -141,7 +141,8 @@ class ExpectedAccuracy:
     seed
         Seed of tables and noise.
     rough
-        Whether the tables have so few rows per column that the estimate is too low (`dperm.planner.trials`).
+        Whether the tables have so few rows per column that the estimate of the accuracy is too low
+        (`dperm.planner.trials`).
     """
 
     method: str
@@ -159,7 +160,7 @@ class ExpectedAccuracy:
 
     @property
     def loss(self) -> float:
-        """Cost of privacy, which is the accuracy without privacy minus the mean."""
+        """Cost of privacy: the accuracy without privacy minus the mean accuracy with privacy."""
         return self.without_privacy - self.mean
 
     def as_dict(self) -> dict[str, object]:
@@ -184,8 +185,8 @@ def expected_accuracy(
     trials
         Number and seed of the trials; None for ten trials with seed 0.
     signal
-        Difficulty of the classification; None derives it from ``shape``. Pass a signal to compare shapes with different
-        n.
+        Difficulty of the classification; None derives it from ``shape``. Pass the same signal to compare shapes with
+        different n.
 
     Returns
     -------

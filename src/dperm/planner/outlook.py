@@ -57,11 +57,12 @@ class MethodOutlook:
         Description of the noise without its grid.
     proved
         Bound on the expected excess risk, if one is known. The bound applies to the problem without clipping, with the
-        regularization or number of steps that minimises it, and not to the defaults.
+        regularization or the number of steps that minimises the bound. It does not apply to the defaults of the
+        estimator.
     expected
         Result of the trials; None without trials.
     refusal
-        Error of the plan if the method does not apply; None if it does.
+        Error raised by the plan if the method does not apply; None if it applies.
     """
 
     method: str
@@ -99,7 +100,7 @@ class Outlook:
     rows
         One entry per method, in the requested order.
     reference_norm
-        Norm R0; the bounds are relative to the best coefficients with norm at most R0.
+        Norm R0; the bounds limit the excess risk over the best coefficients with norm at most R0.
     """
 
     shape: Shape
@@ -152,7 +153,7 @@ def outlook(
     trials: Trials | None = None,
     simulate: bool = True,
 ) -> Outlook:
-    """Compare noise, proved bound and expected accuracy of several methods, from public numbers alone.
+    """Compare several methods by noise, proved bound and expected accuracy, from public numbers alone.
 
     Parameters
     ----------
@@ -161,7 +162,7 @@ def outlook(
     methods
         Names of methods of the estimator.
     reference_norm
-        Norm R0; the bounds are relative to the best coefficients with norm at most R0.
+        Norm R0; the bounds limit the excess risk over the best coefficients with norm at most R0.
     trials
         Number and seed of the trials; None for ten trials with seed 0.
     simulate

@@ -130,9 +130,9 @@ class RecordsByTrial:
     points
         Trials by number of records.
     floor
-        Accuracy with almost no noise on the smaller tables that stand in for tables too large to simulate; None if no
-        such tables were used. The remaining loss comes from the smaller size, not from privacy, so trials cannot
-        resolve a target loss that is as small.
+        Accuracy with almost no noise on the smaller tables that represent tables too large to simulate; None if no such
+        tables were used. The loss that remains is due to the smaller size, not to privacy, so the trials cannot resolve
+        a target loss below it.
     """
 
     shape: Shape
@@ -144,7 +144,7 @@ class RecordsByTrial:
 
     @property
     def cannot_tell(self) -> bool:
-        """Whether the feasible tables are too small to answer the question."""
+        """Whether the largest tables that can be simulated are too small to answer the question."""
         return self.floor is not None and abs(self.floor.loss) > self.loss / 2
 
     @property
@@ -195,9 +195,10 @@ def records_for_accuracy(
     """Return the smallest number of records at which privacy costs at most ``loss`` of accuracy, on simulated tables.
 
     The accuracies with and without privacy are compared on tables with the same number of rows, at least ten per
-    column. With fewer rows, even a model without privacy learns little. The classes are as hard to separate as at
-    ``shape.n``. The search doubles or halves the number of rows until the cost of privacy crosses ``loss`` at two
-    consecutive sizes. The cost, smoothed so that it never increases with n, is then interpolated.
+    column. With fewer rows, even a model without privacy learns little. At every size, the classes are as hard to
+    separate as in a table of ``shape.n`` rows. The search doubles or halves the number of rows until the cost of
+    privacy lies on the other side of ``loss`` at two consecutive sizes. The result is interpolated from these costs,
+    after smoothing them so that they never increase with n.
 
     Parameters
     ----------

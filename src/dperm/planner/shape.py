@@ -27,13 +27,13 @@ class Shape:
     dim
         Number of columns after encoding, without the intercept.
     balance
-        Share of the positive class, in [0.01, 0.99]. The other share is that of the negative class.
+        Share of records in the positive class, in [0.01, 0.99]; all other records are in the negative class.
     baseline
         Accuracy of a model without privacy, trained on n rows, if known from a publication or a similar data set. None
         uses a default rule (`dperm.planner.simulated_data`).
     feature_norm
-        Public bound on the norm of rows. The accuracy does not depend on this norm, because features and noise scale
-        with it; the proved bounds do.
+        Public bound on the norm of rows. The accuracy does not depend on this bound, because features and noise scale
+        with it; the proved bounds do depend on it.
 
     Raises
     ------

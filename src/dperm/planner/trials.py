@@ -50,7 +50,7 @@ class Trials:
     Parameters
     ----------
     repeats
-        Number of tables, each with one fit. Fewer tables, but at least four, are used if a fit takes long.
+        Number of tables, each with one fit. Fewer tables, but at least four, are used if a fit takes a long time.
     seed
         Seed of tables and noise.
     progress
@@ -68,7 +68,7 @@ class Trials:
 
     @classmethod
     def quick(cls, seed: int = 0) -> "Trials":
-        """Return the smallest useful number of trials.
+        """Return options with the smallest useful number of trials.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class Trials:
         return cls(repeats=4, seed=seed)
 
     def part(self, place: int, parts: int) -> "Trials":
-        """Return the same trials for one of several parts of the work, each of which reports its share of the progress.
+        """Return these options for one of several parts of the work, each of which reports its share of the progress.
 
         Parameters
         ----------

@@ -48,24 +48,24 @@ class Explanation:
     advantage
         Largest true-positive minus false-positive rate, delta(0): the total variation distance (T2).
     accuracy
-        Best success rate in guessing the case from even prior odds, (1 + advantage)/2.
+        Best success rate in guessing the case, if both cases are equally likely: (1 + advantage)/2.
     posterior
-        Upper bound on the attacker's posterior belief in the true case, for a prior of 1/2. It is exceeded with
-        probability at most p = ``surprise``. The bound is e^s/(1 + e^s) with s = min over m of epsilon(p (1 - e^-m)) +
-        m, by T2b, or s = epsilon(0) if that is less. The common choice s = epsilon(p) is too low, since it treats delta
-        as a tail probability (T2a). The value is 1 if no bound holds.
+        Upper bound on the attacker's posterior belief in the true case, for a prior of 1/2. The bound is exceeded with
+        probability at most p = ``surprise``. It is e^s/(1 + e^s), where s is the minimum over m of epsilon(p (1 -
+        e^-m)) + m, by T2b, or epsilon(0) if this is smaller. The common choice s = epsilon(p) is too small, since it
+        treats delta as a tail probability (T2a). The value is 1 if no bound holds.
     surprise
-        Probability p with which the bound ``posterior`` may be exceeded: the caller's choice, otherwise 1e-6 where
-        possible.
+        Probability p with which the bound ``posterior`` may be exceeded: the caller's choice, or the default of
+        `explain`.
     gdp_mu
-        The smallest mu for which the trade-off curve of mu-GDP lies below the trade-off curve of the guarantee, at
-        slopes that correspond to false-positive (and, by symmetry, false-negative) rates of at least 1e-4. The value is
-        exact for a GDP guarantee, and at least the mu of T20 for a pure one. Otherwise it is an approximation that does
-        not cover rarer events. None if the two cases can be told apart almost surely.
+        The smallest mu for which the trade-off curve of mu-GDP lies below the trade-off curve of the guarantee. The
+        curves are compared at slopes that correspond to false-positive (and, by symmetry, false-negative) rates of at
+        least 1e-4. The value is exact for a GDP guarantee, and at least the mu of T20 for a pure one. Otherwise it is
+        an approximation that does not cover rarer events. None if the two cases can be told apart almost surely.
     epsilons
-        Pairs (delta, epsilon); infinite where no epsilon holds.
+        Pairs (delta, epsilon); epsilon is infinite where no finite epsilon suffices.
     unit
-        Difference between the two cases: one "record", or one "group" of them.
+        Unit in which the two cases differ: one "record", or one "group" of records.
 
     Examples
     --------
@@ -148,8 +148,8 @@ def explain(subject: Subject, *, surprise: float | None = None) -> Explanation:
     Parameters
     ----------
     subject
-        Profile, guarantee, release or record. A guarantee, or the guarantee of a record, represents the worst mechanism
-        with that guarantee. A release is explained by its profile.
+        Profile, guarantee, release or record. A guarantee (also the guarantee of a record) represents the worst
+        mechanism with this guarantee. A release is explained by its profile.
     surprise
         Probability in (0, 1) with which ``posterior`` may be exceeded. The default is the first of 1e-6, 1e-5, ... for
         which the profile gives a bound. The probability must exceed the profile's failure probability.

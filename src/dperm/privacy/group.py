@@ -143,8 +143,8 @@ class GroupProfile(PrivacyProfile):
 
     The bound is delta_k(k eps) = delta(eps) (e^(k eps) - 1)/(e^eps - 1). The brackets enclose this bound; the mechanism
     itself may be more private. The bound may increase with epsilon where delta decreases more slowly than the factor
-    grows, for example for a mechanism with a failure probability. A smaller epsilon then gives a smaller bound, and
-    ``delta`` searches for this epsilon.
+    grows. This happens for mechanisms that fail with positive probability, for example. A smaller epsilon then gives a
+    smaller bound, and ``delta`` searches for this epsilon.
 
     Attributes
     ----------

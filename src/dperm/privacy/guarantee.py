@@ -99,7 +99,7 @@ class ApproxDP:
     def profile(self) -> PrivacyProfile:
         """Return the exact privacy profile of the worst (epsilon, delta)-DP mechanism (T14).
 
-        This mechanism is randomised response that reveals its input with probability delta.
+        This mechanism is randomised response, except that it reveals its input with probability delta.
         """
         return ResponseProfile(self.epsilon, self.delta, self.adjacency)
 
@@ -183,7 +183,8 @@ class RDP:
     Parameters
     ----------
     curve
-        Pairs (alpha, tau): tau >= 0 bounds the Rényi divergence of order alpha > 1. The pairs are sorted by alpha.
+        Pairs (alpha, tau), where tau >= 0 bounds the Rényi divergence of order alpha > 1. The constructor sorts the
+        pairs by alpha.
     adjacency
         "replace_one" or "add_remove"; required.
 

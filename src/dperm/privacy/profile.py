@@ -42,7 +42,7 @@ class PrivacyProfile(ABC):
     ==================  ==========================================================================
     query               answer
     ==================  ==========================================================================
-    ``epsilon(0.0)``    Pure epsilon; infinite if none holds.
+    ``epsilon(0.0)``    Pure epsilon; infinite without a pure guarantee.
     ``epsilon(delta)``  Infinite if delta(epsilon) never falls to ``delta``.
     ``delta(0.0)``      Total variation distance, the largest advantage of an attacker (T2).
     nan, negative       `ParameterError`, also for ``delta >= 1`` and infinite ``epsilon``.
@@ -103,7 +103,7 @@ class PrivacyProfile(ABC):
         Returns
         -------
         float
-            Upper bound on epsilon; infinite if no epsilon holds.
+            Upper bound on epsilon; infinite if no finite epsilon suffices.
 
         Raises
         ------

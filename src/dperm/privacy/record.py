@@ -54,7 +54,7 @@ class Record:
     versions
         Software versions.
     timestamp
-        Time of the release in ISO 8601 format, if it may be public.
+        Time of the release in ISO 8601 format, if the time may be public.
     ledger
         Receipt for the charge, with the position of the ledger entry and the amount; empty without a budget.
 
@@ -105,7 +105,7 @@ class Record:
 
     @property
     def unit(self) -> str:
-        """Unit of privacy in which neighbouring data sets differ: "record", or "group" if so declared."""
+        """Unit in which neighbouring data sets differ: "record", or "group" if the release declares groups."""
         return "group" if self.public.get("unit") == "group" else "record"
 
     @property

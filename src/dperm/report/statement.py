@@ -89,7 +89,7 @@ class Statement:
     def filled(self, fields: Mapping[str, object], *, declared: object = None) -> "Statement":
         """Return a copy with values for the fields that only the user can know.
 
-        A field that the run knows in part stores both parts as ``{"known": ..., "stated": ...}``.
+        A field that is partly known from the run stores both parts as ``{"known": ..., "stated": ...}``.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Statement:
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """Names of the fields that the user still has to state, in part or as a whole."""
+        """Names of the fields that the user still has to state, wholly or in part."""
         return gaps_of(self.fields)
 
     @property
@@ -154,8 +154,8 @@ class Statement:
     def is_private(self) -> bool:
         """Whether a guarantee covers the release.
 
-        False for seeded runs, for runs without noise, for refuted claims, and if transformers fitted to the private
-        data prepared the rows.
+        False for seeded runs, for runs without noise, for refuted claims, and if the rows were prepared by transformers
+        that had been fitted to the private data.
         """
         return self.fields["status"] == names.PRIVATE and not uncovered_preparation(self.fields)
 

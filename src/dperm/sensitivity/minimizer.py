@@ -14,8 +14,8 @@ def gradient_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     """Return Delta_g, the L2 sensitivity of the sum of the records' gradients at any fixed theta.
 
     Theorem (T36a, T45).
-        Each gradient has norm at most L. So one record moves the sum by at most L if it is added or removed, and by at
-        most 2L if it is replaced.
+        Each gradient has norm at most L. So adding or removing one record moves the sum by at most L, and replacing one
+        record moves it by at most 2L.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def output_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     -----
     *Guarantees.* The bound holds for every pair of neighbouring data sets. Linear losses attain the constants and
     logistic losses approach them, so no smaller constant is valid. The intercept is regularized like every other
-    coefficient (T54, T55), so L is the Lipschitz constant for rows with their constant column.
+    coefficient (T54, T55), so L is the Lipschitz constant for rows that include the constant column.
 
     ==================  ========================================================
     edge case           result
@@ -114,7 +114,7 @@ def minimizer_error(spec: ProblemSpec, tolerance: float) -> float:
     Notes
     -----
     *Guarantees.* The solver must certify the tolerance for every data set, as `dperm.erm.minimize.minimize` does. Pass
-    the result as the numerical error of an additive mechanism, which adds twice this error to the sensitivity.
+    the result to an additive mechanism as ``numerical_error``; the mechanism adds twice this error to the sensitivity.
     """
     return quotient_up(tolerance, spec.strength)
 

@@ -34,8 +34,8 @@ def gamma_norm_scale(spec: ProblemSpec, adjacency: Adjacency, epsilon: float) ->
     """Return the scale s = Delta_g/epsilon of the gamma-norm term b, of density ~ e^-||b||/s, rounded up.
 
     Theorem T36a.
-        With b of this density the exact minimizer of J + b'theta has a privacy loss of at most epsilon from b, in
-        addition to the loss from the determinant (`determinant_charge`).
+        With b of this density, b contributes at most epsilon to the privacy loss of the exact minimizer of J + b'theta.
+        The determinant contributes `determinant_charge` in addition.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def gamma_norm_scale(spec: ProblemSpec, adjacency: Adjacency, epsilon: float) ->
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     epsilon
-        Part of epsilon left for b.
+        Part of epsilon available for b.
 
     Returns
     -------
@@ -96,7 +96,8 @@ def determinant_charge(spec: ProblemSpec) -> float:
     """Return the privacy loss of the Jacobian determinant of the map from b to theta, rounded up.
 
     Theorem T37 (T53a for several scores).
-        One record changes the logarithm of the determinant by at most c = k log(1 + bend/Lambda).
+        One record changes the logarithm of the determinant by at most c = k log(1 + bend/Lambda). Here k is the number
+        of scores: 1 for a linear model, and K - 1 for a softmax over K classes.
 
     Parameters
     ----------
@@ -155,10 +156,10 @@ def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency)
     """Return whether the determinant adds nothing to the privacy loss of gamma-norm noise.
 
     Theorem T36b.
-        For the unclipped logistic loss and Lambda >= w R^2/epsilon (add/remove) or 2 w R^2/epsilon (replace-one),
-        noise of density ~ e^{-epsilon ||b||/Delta_g} in the objective is epsilon-DP. Let s = abs(f') for a record. Then
-        f'' = s (1 - s), so the record is charged at most epsilon s for b and epsilon s (1 - s) for the determinant
-        (half of each under replace-one, where the other record gets the other half of epsilon), and 2s - s^2 <= 1.
+        For the unclipped logistic loss and Lambda >= w R^2/epsilon (add/remove) or 2 w R^2/epsilon (replace-one), noise
+        of density ~ e^{-epsilon ||b||/Delta_g} in the objective is epsilon-DP. Let s = abs(f') for a record. Then f'' =
+        s (1 - s), so the record costs at most epsilon s for b and epsilon s (1 - s) for the determinant, together at
+        most epsilon since 2s - s^2 <= 1. Under replace-one each of the two records costs half as much.
 
     Parameters
     ----------
@@ -192,6 +193,8 @@ def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency)
 def coefficient_noise_mu(epsilon: float, delta: float) -> float:
     """Return the mu of the Gaussian noise on the coefficients, rounded down (T43).
 
+    Here mu is the sensitivity divided by the standard deviation of the noise.
+
     The result is the largest mu with mu^2/2 + mu t <= z, t = -Phi^-1(delta/1000), where z is one percent of epsilon.
     The privacy loss Z ~ N(mu^2/2, mu^2) of this noise (T6) then has P(Z > z) = Phi(-(z - mu^2/2)/mu) <= delta/1000.
 
@@ -213,13 +216,13 @@ def coefficient_noise_mu(epsilon: float, delta: float) -> float:
 
 
 def objective_share(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return the part of (epsilon, delta) for the exact objective perturbation (T43).
+    """Return the part of (epsilon, delta) available to the exact objective perturbation (T43).
 
-    Let U be the privacy loss of the exact mechanism (T40, T41) and Z that of the noise on the coefficients. Composed,
-    delta(epsilon) is at most E (1 - e^{epsilon - U - Z})_+ <= P(Z > z) + E (1 - e^{(epsilon - z) - U})_+, for any z: on
-    Z <= z the first integrand is at most the second, elsewhere it is at most 1. With z and P(Z > z) from
-    `coefficient_noise_mu`, the exact mechanism has epsilon - z and delta (1 - 1/1000). The noise on the coefficients
-    gets the rest.
+    Let U be the privacy loss of the exact mechanism (T40, T41) and Z that of the noise on the coefficients. For the
+    composition of both, delta(epsilon) is at most E (1 - e^{epsilon - U - Z})_+ <= P(Z > z) + E (1 - e^{(epsilon - z) -
+    U})_+, for any z: on Z <= z the first integrand is at most the second, elsewhere it is at most 1. With z and P(Z >
+    z) from `coefficient_noise_mu`, the exact mechanism has epsilon - z and delta (1 - 1/1000). The noise on the
+    coefficients gets the rest.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def posterior_mu(temperature: float, lipschitz: float = 1.0, *, strength: float,
 
 
 def posterior_temperature(mu: float, lipschitz: float = 1.0, *, strength: float, adjacency: Adjacency | str) -> float:
-    """Return the largest tau at which one sample is mu-GDP (T50), rounded down.
+    """Return the largest inverse temperature tau at which one sample is mu-GDP (T50), rounded down.
 
     The result is mu sqrt(m)/(2L) under replace-one and mu sqrt(m)/L under add/remove, under the conditions of
     `posterior_mu`. For (epsilon, delta) pass the mu of T6, ``dperm.privacy.gaussian_profile.mu_for(epsilon, delta)``.
@@ -88,7 +88,7 @@ def posterior_temperature(mu: float, lipschitz: float = 1.0, *, strength: float,
 
 
 def tempered_objective_temperature(unit_temperature: float, strength: float) -> float:
-    """Return tau, rounded down, for the density exp(-tau J), in which the regularizer is tempered too.
+    """Return the inverse temperature tau, rounded down, for exp(-tau J), where the regularizer is tempered too.
 
     The regularizer of tau J is m-strongly convex with m = tau Lambda. T50 and T51 have the form tau = t sqrt(m), so
     tau = t^2 Lambda.
@@ -96,7 +96,7 @@ def tempered_objective_temperature(unit_temperature: float, strength: float) -> 
     Parameters
     ----------
     unit_temperature
-        Inverse temperature t of T50 or T51 at m = 1.
+        Inverse temperature t of T50 or T51 for strong convexity m = 1.
     strength
         Strong convexity Lambda of the regularizer of J.
 
@@ -116,8 +116,9 @@ def minami_temperature(
     Theorem T51 [Minami, Arai, Sato & Nakagawa 2016].
         For epsilon <= 1: tau = (eps/2L) sqrt(m/(1 + 2 ln(1/delta))).
 
-    This tau is smaller than the tau of T50: for epsilon = 1, delta = 1e-5 and m = L = 1 a sample is (0.7415, 1e-5)-DP.
-    Erratum E22: the source requires only Lipschitz losses; they must be convex as well.
+    This tau is smaller than the tau of T50: with it, for epsilon = 1, delta = 1e-5 and m = L = 1, a sample is in fact
+    (0.7415, 1e-5)-DP. Here m is the strong convexity ``strength`` and L the Lipschitz constant. Erratum E22: the source
+    requires only Lipschitz losses; they must be convex as well.
 
     Parameters
     ----------
@@ -147,7 +148,7 @@ def minami_temperature(
 def bounded_posterior_temperature(
     bound: float, epsilon: float, *, adjacency: Adjacency | str, nonnegative: bool = False
 ) -> float:
-    """Return the tau at which one sample is pure epsilon-DP for a bounded log-likelihood, rounded down.
+    """Return the inverse temperature at which one sample is epsilon-DP, for a bounded log-likelihood, rounded down.
 
     Theorem T49.
         -B <= log p(x; theta) <= B: a sample is 4 B tau-DP under replace-one, 2 B tau-DP under add/remove. If 0 <= -log
@@ -162,7 +163,7 @@ def bounded_posterior_temperature(
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     nonnegative
-        Whether 0 <= -log p <= B.
+        Whether the log-likelihood satisfies 0 <= -log p <= B.
 
     Returns
     -------
@@ -179,7 +180,7 @@ def bounded_posterior_temperature(
 
 
 def sampler_delta(epsilon: float, delta: float, *, zeta: float) -> float:
-    """Return the delta of a sampler within total variation zeta of an (epsilon, delta)-DP target, rounded up.
+    """Return the delta of a sampler within total variation distance zeta of an (epsilon, delta)-DP target, rounded up.
 
     Theorem T52.
         If the distance is at most zeta for every data set, the delta of the sampler is delta + (1 + e^epsilon) zeta,
@@ -218,7 +219,7 @@ def sampler_delta(epsilon: float, delta: float, *, zeta: float) -> float:
 
 
 def inexact_mu(mu: float, k: float) -> float:
-    """Return the mu of a sampler whose density is within factors e^-k and e^k of a mu-GDP target, rounded up.
+    """Return the mu (of Gaussian DP) of a sampler whose density lies within factors e^-k and e^k of a mu-GDP target.
 
     Theorem T52a.
         If the density is within these factors for every data set, and k <= 0.01, the sampler is (mu + 2.6 k)-GDP. The
@@ -227,14 +228,14 @@ def inexact_mu(mu: float, k: float) -> float:
     Parameters
     ----------
     mu
-        mu of an exact sample, at least 0.
+        mu of an exact sample from the target, at least 0.
     k
         Bound on the logarithm of the density ratio, in [0, 0.01].
 
     Returns
     -------
     float
-        mu of the inexact sampler.
+        mu of the inexact sampler, rounded up.
 
     Raises
     ------

@@ -60,9 +60,9 @@ def moments_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     Notes
     -----
     *Guarantees.* Both bounds are attained, the second by rows of length R at an angle of 60 degrees with labels 1 and
-    -1. Separate releases of M and v would need more noise on one of them under replace-one, and the same under
-    add/remove. The released vector is (M_ii, W M_ij for i < j, R v) with W = 181/128 < sqrt(2), so one record moves it
-    no further than (M, R v).
+    -1. Under replace-one, separate releases of M and v would need more noise on one of the two; under add/remove, they
+    would need just as much noise as the joint release. The released vector is (M_ii, W M_ij for i < j, R v) with W =
+    181/128 < sqrt(2), so one record moves it no further than it moves (M, R v).
 
     ====================  =====================================
     edge case             result

@@ -40,8 +40,8 @@ class Passes:
     batch
         Number b of records in one batch.
     same_divisor
-        Whether the last, smaller batch of a pass is divided by b too. Otherwise b must divide m, because in a batch of
-        r records divided by r, each record counts b/r times as much.
+        Whether the last, smaller batch of a pass is divided by b too. If False, b must divide m: in a last batch of r <
+        b records that is divided by r, each record would count b/r times as much.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def constant_step_sensitivity(
     Parameters
     ----------
     run
-        Records, passes and batch size.
+        Number m of records, number k of passes and batch size b.
     step_size
         Step size eta.
     smoothness
@@ -121,7 +121,8 @@ def constant_step_sensitivity(
     Notes
     -----
     *Guarantees.* The bound holds for every fixed order of the records, so it also holds for a random order. T33 states
-    the second bound for many passes, without the factor 1 - q^k. With this factor, linear losses attain the bound.
+    the second bound without the factor 1 - q^k, for any number of passes. With this factor, linear losses attain the
+    bound.
 
     ===================  ====================================================
     edge case            result
@@ -153,7 +154,7 @@ def decreasing_step_sensitivity(
     Parameters
     ----------
     run
-        Records, passes and batch size.
+        Number m of records, number k of passes and batch size b.
     strong_convexity
         Strong convexity gamma of the regularizer, positive.
     adjacency
@@ -174,7 +175,7 @@ def decreasing_step_sensitivity(
     Notes
     -----
     *Guarantees.* The bound holds for every order of the records. Erratum E34: TensorFlow Privacy also divides by the
-    batch size, 2 L/(gamma m b). This is too small by the factor b, since linear losses attain 2 L/(gamma m).
+    batch size, 2 L/(gamma m b). Their result is too small by a factor of b, since linear losses attain 2 L/(gamma m).
     """
     _require_replace_one(adjacency, "bolt-on SGD (T33)")
     slope, gamma = constant("lipschitz", lipschitz), constant("strong_convexity", strong_convexity)

@@ -11,16 +11,19 @@ from dperm.accounting.thresholded import checked_values, fresh_value_probability
 
 
 def discovery_threshold(delta: float, standard_deviation: float, values: int) -> float:
-    """Return the smallest threshold tau at which fresh values are shown with probability at most delta, rounded up.
+    """Return the smallest threshold at which values of one record only are released with probability at most delta.
 
-    Theorem T73. With independent noise N(0, sigma^2) on the counts, and d values in one record,
+    The values in question are those that no other record holds.
+
+    Theorem T73. For independent noise N(0, sigma^2) on the counts, and d values per record,
         tau = 1 + sigma Phi^-1((1 - delta)^{1/d}).
-    The probability covers all d values of a record together; thresholds for one value need d times the delta (E44).
+    The probability covers all d values of a record together; a threshold computed for a single value can fail with
+    probability up to d times delta (E44).
 
     Parameters
     ----------
     delta
-        Largest probability of a failure, in (0, 1).
+        Largest probability of a failure (a released value that no other record holds), in (0, 1).
     standard_deviation
         Standard deviation sigma of the noise on each count, in records.
     values
@@ -29,7 +32,7 @@ def discovery_threshold(delta: float, standard_deviation: float, values: int) ->
     Returns
     -------
     float
-        Threshold of the noisy counts, at least 1.
+        Threshold tau of the noisy counts, at least 1, rounded up.
 
     Raises
     ------

@@ -108,7 +108,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
     def plan(self, n: int | None = None, dim: int | None = None) -> "Plan":
         """Return the plan that ``fit`` runs, computed from public numbers alone.
 
-        After a fit, ``plan_`` is an equal plan. Without declared ``classes``, a classifier assumes two.
+        After a fit, ``plan_`` equals this plan. Without declared ``classes``, a classifier assumes two.
 
         Parameters
         ----------
@@ -133,14 +133,14 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model to private data. The fitted attributes are covered by ``guarantee_``.
 
-        ``fit`` first makes the plan from public numbers and checks the budget. It then reads the data, enforces their
+        ``fit`` first makes the plan from public numbers and checks the budget. It then reads the data, enforces the
         bounds, charges the budget, solves the problem and draws noise. Errors before the charge cost nothing.
         Undeclared classes are read from y before the plan is made, because the plan depends on their number.
 
         Parameters
         ----------
-        X : array, sparse matrix, or table of pandas, polars or Arrow, of shape (n_samples, n_features)
-            Features, one row for each record.
+        X : array, sparse matrix, or pandas, polars or Arrow table, of shape (n_samples, n_features)
+            Features, one row per record.
         y : array-like of shape (n_samples,)
             Labels, one for each record.
 
@@ -154,7 +154,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         ParameterError
             If a parameter is invalid.
         DataError
-            If the data break a rule. Nothing is charged.
+            If the data are invalid. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the fit. Nothing is charged.
 
@@ -208,7 +208,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
 
     @property
     def statement_(self) -> Statement:
-        """All fields of a privacy report on this fit, as data."""
+        """All fields of the privacy statement on this fit, as plain data."""
         check_is_fitted(self)
         return self._fitted.statement
 
@@ -220,7 +220,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         Parameters
         ----------
         path : str or path-like
-            File to write; its suffix chooses a page (.html), Markdown (.md) or JSON (.json).
+            File to write; its suffix sets the format: web page (.html), Markdown (.md) or JSON (.json).
         fields : mapping, default=None
             Fields that only the user can know, such as curator and intended_use; ``statement_.gaps`` names these
             fields.
@@ -230,7 +230,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         Raises
         ------
         ParameterError
-            If ``path`` has a different suffix, or exists and ``overwrite`` is False.
+            If ``path`` has any other suffix, or exists and ``overwrite`` is False.
         """
         check_is_fitted(self)
         write_statement(path, self.statement_, self.profile_, fields=fields, overwrite=overwrite)
@@ -238,20 +238,21 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
     def noise_interval(self, level: float = 0.95) -> "tuple[Floats, Floats]":
         """Return intervals for the coefficients that the same fit would have without its noise.
 
-        The fit without noise has the same C and the same clip, and is solved exactly. To compute it, fit with
+        The fit without noise has the same C and the same clip, and is solved exactly. To compute this fit, use
         ``epsilon=inf``, ``C=1 / plan_.spec.strength`` and ``clip=statement_["mechanism"]["clip_share"]``. For
-        method="bolt_on", it is the same descent without the noise. The intervals account for the noise only, and not
-        for sampling variation or the bias of regularization and clipping.
+        method="bolt_on", the fit without noise is the same gradient descent without the noise. The intervals account
+        for the noise only, and not for sampling variation or the bias of regularization and clipping.
 
         Parameters
         ----------
         level : float, default=0.95
-            Probability in (0, 1) with which each interval, on its own, holds.
+            Coverage probability of each interval on its own, in (0, 1).
 
         Returns
         -------
         low, high : ndarray
-            Ends of the intervals in the user's units, the intercept last; one row for each of more than two classes.
+            Ends of the intervals in the user's units, the intercept last; with more than two classes, one row per
+            class.
 
         Raises
         ------
@@ -302,7 +303,9 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the fitted model stored by ``save``. Predicting needs neither the ledger nor cryptography.
+        """Return the fitted model stored by ``save``.
+
+        Prediction needs neither the ledger nor the ``cryptography`` package.
 
         Parameters
         ----------

@@ -45,7 +45,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes one score for each row, positive for ``classes_[1]``; with more a column for each class.
+            With two classes, one score per row, positive for ``classes_[1]``; with more, one column per class.
         """
         features = self._features(X)
         if len(self.coef_) == 1:
@@ -102,7 +102,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 class PrivateLogisticRegression(PrivateLinearClassifier):
     """Logistic regression with differential privacy, for two classes or more.
 
-    More than two classes are fitted together by the softmax loss, with one guarantee for all coefficients. A
+    More than two classes are fitted together with the softmax loss, with one guarantee for all coefficients. A
     one-versus-rest model would cost epsilon once per class.
 
     Parameters
@@ -124,13 +124,13 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         Public bounds of the columns. Columns are clipped to these bounds and scaled to [-1, 1] internally; coefficients
         are in the original units.
     C : float, default=None
-        Inverse regularization 1/Lambda in sum scale, as in scikit-learn; None lets the plan choose it. The intercept
-        is regularized too.
+        Inverse regularization 1/Lambda, for the sum (not the mean) of the losses, as in scikit-learn; None lets the
+        plan choose it. The intercept is regularized too.
     clip : float, default=None
         Clipping norm of a record's gradient, as a fraction of the largest possible norm, in (0, 1]. None lets the plan
-        choose (1/2 for the logistic loss, 1 for hinge losses). 1.0 clips nothing, which gives calibrated probabilities
-        at twice the noise of 1/2. With more than two classes only "gradient" and "sgd" can clip (by default at about
-        1/3).
+        choose (1/2 for the logistic loss, 1 for hinge losses). 1.0 clips nothing, which gives calibrated probabilities,
+        but twice as much noise as ``clip=0.5``. With more than two classes, only "gradient" and "sgd" can clip (by
+        default at about 1/3).
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     n : int, default=None
@@ -147,11 +147,11 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         Seed, which makes the fit reproducible and NOT PRIVATE.
     classes : sequence of labels or "auto", default=None
         Public labels, two or more. None uses the labels found in y (at most 100) and treats them as public. "auto"
-        takes the classes that `PrivateTableEncoder` released; records of other labels then contribute nothing, as with
-        ``invalid="drop"``.
+        takes the classes that `PrivateTableEncoder` released; records with other labels then contribute nothing, as
+        with ``invalid="drop"``.
     class_weight : mapping, default=None
-        Public weights in (0, 1e6] by class; 1 for classes without one. "balanced" is refused, because it would count
-        private labels.
+        Public weight of each class, in (0, 1e6]; classes that are not listed have weight 1. "balanced" is refused,
+        because its weights would depend on counts of private labels.
 
     Attributes
     ----------
@@ -162,16 +162,16 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     guarantee_ : PureDP, ApproxDP or None
-        Privacy guarantee with its adjacency; None for ``epsilon=inf``, for a fit with ``random_state``, and if
-        transformers learnt from the data.
+        Privacy guarantee with its adjacency; None for ``epsilon=inf``, for a fit with ``random_state``, and for a fit
+        whose transformers learnt from the data.
     profile_ : PrivacyProfile or None
         Privacy profile delta(epsilon); None without a guarantee.
     statement_ : Statement
-        All fields of a privacy report, as data.
+        All fields of the privacy statement, as plain data.
     plan_ : Plan or None
         Plan made from public numbers; None for ``epsilon=inf`` and for a model from a file.
     record_ : Record or None
-        Public facts of the release, with the receipt of the ledger; None for ``epsilon=inf``.
+        Public facts about the release, with the receipt from the ledger; None for ``epsilon=inf``.
     n_features_in_ : int
         Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (``n_features_in_``,)
@@ -197,13 +197,13 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     most_classes: ClassVar[int] = MOST_CLASSES
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the probabilities of the classes, one column for each.
+        """Return the probabilities of the classes, one column per class.
 
         With two classes and the default ``clip`` of 1/2 the probabilities are overconfident. Clipping reduces the
-        influence of records on the wrong side of the boundary, so the coefficients are too large. For example, where 9
-        of 10 records are positive, the probability is about .944. More records or a larger epsilon do not correct this;
-        ``clip=1.0`` does, at twice the noise. With more classes, probabilities are not calibrated either if gradients
-        were clipped.
+        influence of records on the wrong side of the boundary, so the fitted coefficients are too large. For example,
+        where 9 of 10 records are positive, the probability is about .944. More records or a larger epsilon do not
+        correct this; ``clip=1.0`` does, with twice as much noise. With more than two classes, too, probabilities are
+        not calibrated if gradients were clipped.
 
         Parameters
         ----------
@@ -256,8 +256,8 @@ class PrivateLinearSVC(PrivateLinearClassifier):
     Parameters
     ----------
     loss : {"huber_hinge", "smoothed_hinge", "hinge"}, default="huber_hinge"
-        "huber_hinge" smooths the hinge by a parabola; "smoothed_hinge" is twice differentiable; only
-        method="gradient" allows the kink of "hinge".
+        "huber_hinge" smooths the hinge with a parabola; "smoothed_hinge" is twice differentiable; "hinge" has a kink,
+        which only method="gradient" allows.
     width : float, default=0.5
         Half the width of the region in which the kink is smoothed.
     epsilon, delta, adjacency, method, feature_norm, bounds, C, clip, fit_intercept

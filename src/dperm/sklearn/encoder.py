@@ -32,13 +32,13 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     columns : mapping of str to Numeric or Categorical
-        Public declaration of each column to use, by name; other columns are not read.
+        Public declarations of the columns to use, by name; other columns are not read.
     sparse : bool, default=False
         Whether to return a compressed sparse row matrix.
     unseen : {"other", "raise"}, default="other"
         Treatment of values outside the declarations in ``transform``. "raise" raises DataError. "other" encodes them
-        within ``norm``: an undeclared category as ``other``, a missing value as ``missing`` or ``impute``, and both as
-        zeros where the column does not declare these. ``fit_transform`` always raises.
+        within ``norm``: an undeclared category as ``other``, and a missing value by the ``missing`` or ``impute``
+        setting of the column. If the column has no such setting, its features are 0. ``fit_transform`` always raises.
 
     Attributes
     ----------
@@ -79,16 +79,16 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def encoding_facts(self) -> EncodingFacts:
-        """Facts that the encoded rows carry, for an estimator with ``feature_norm="auto"``."""
+        """Public facts that are attached to the encoded rows, for an estimator with ``feature_norm="auto"``."""
         return EncodingFacts(self._public(), sparse=self.sparse, unseen=self.unseen)
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Check the declarations, and that the table has the declared columns, without reading any entry.
+        """Check the declarations, and check that the table has the declared columns, without reading any entry.
 
         Parameters
         ----------
         X
-            Data frame of pandas or polars, Arrow table, or mapping of names to columns.
+            pandas or polars data frame, Arrow table, or mapping of names to columns.
         y
             Ignored.
 
@@ -113,20 +113,20 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: object, y: object = None) -> Union[Floats, "csr_array"]:
-        """Call ``fit``, and return the features of the rows to learn from.
+        """Call ``fit``, and return the features of the training rows.
 
         Parameters
         ----------
         X
-            Data frame of pandas or polars, Arrow table, or mapping of names to columns.
+            pandas or polars data frame, Arrow table, or mapping of names to columns.
         y
             Ignored.
 
         Returns
         -------
         ndarray or csr_array
-            Features of shape (n_samples, n_features). Subsets of the rows carry ``norm`` to an estimator with
-            ``feature_norm="auto"``.
+            Features of shape (n_samples, n_features). The returned array, and any subset of its rows, passes ``norm``
+            on to an estimator with ``feature_norm="auto"``.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X
-            Data frame of pandas or polars, Arrow table, or mapping of names to columns.
+            pandas or polars data frame, Arrow table, or mapping of names to columns.
 
         Returns
         -------

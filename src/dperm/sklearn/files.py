@@ -134,9 +134,10 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator or Pipeline
-        A model fitted through a schema, as by ``dperm fit``, is a fitted `sklearn.pipeline.Pipeline` with the steps
-        "encoder" and "model". It predicts from raw tables (a data frame, or a mapping of names to columns), as
-        ``dperm predict`` does. Other files hold an estimator alone, which predicts from features.
+        A model fitted through a schema, for example by ``dperm fit``, is returned as a fitted
+        `sklearn.pipeline.Pipeline` with the steps "encoder" and "model". The pipeline predicts from raw tables (a data
+        frame, or a mapping of names to columns), as ``dperm predict`` does. Other files contain only an
+        estimator, which predicts from features.
 
     Raises
     ------
@@ -148,13 +149,13 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
 
 def save_model(pipeline: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write encoder and model to one file, which `load_model` and ``dperm predict`` read.
+    """Write the encoder and the model to one file, which `load_model` and ``dperm predict`` read.
 
     Parameters
     ----------
     pipeline : Pipeline or estimator
-        Fitted `sklearn.pipeline.Pipeline` of `PublicTableEncoder` or `PrivateTableEncoder` and a private linear model,
-        `PrivateTableClassifier`, `PrivateTableRegressor`, or a private linear model alone.
+        One of: a fitted `sklearn.pipeline.Pipeline` of an encoder (`PublicTableEncoder` or `PrivateTableEncoder`) and a
+        private linear model; a `PrivateTableClassifier`; a `PrivateTableRegressor`; or a private linear model alone.
     path : str or path-like
         File to write.
     overwrite : bool, default=False
@@ -163,8 +164,8 @@ def save_model(pipeline: Any, path: str | os.PathLike[str], *, overwrite: bool =
     Raises
     ------
     ParameterError
-        If ``path`` exists and ``overwrite`` is False, or if ``pipeline`` is anything else, is not fitted, or has
-        another encoder than in its fit.
+        If ``path`` exists and ``overwrite`` is False, or if ``pipeline`` is anything else, is not fitted, or its
+        encoder was replaced after the fit.
 
     Examples
     --------

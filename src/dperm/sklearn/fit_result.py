@@ -171,7 +171,7 @@ class FitResult:
 
     @cached_property
     def statement(self) -> Statement:
-        """All fields of a privacy report, as data. The first access takes a moment."""
+        """All fields of the privacy statement, as plain data. The first access takes a moment."""
         found = unprotected(self.facts) if self.release is None else statement(self.release)
         return found if self.schema is None else found.filled({}, declared=describe_schema(self.schema))
 

@@ -26,11 +26,11 @@ _COMPONENTS = "It is the number of directions, at most the number of columns."
 
 @final
 class PrivatePCA(TransformerMixin, BaseEstimator):
-    """Project rows on private principal directions: eigenvectors of a noisy second moment (T78).
+    """Project rows onto private principal directions: eigenvectors of a noisy second moment (T78).
 
-    Rows are scaled down to ``feature_norm``. The second moment is about 0, so center the columns by public numbers
-    first, or use `PrivateScaler`. The eigenvectors are post-processing. They are orthonormal, so a projected row is not
-    longer than its row.
+    Rows are scaled down to ``feature_norm``. The second moment is taken about the origin, so center the columns with
+    public numbers first, or use `PrivateScaler`. Computing the eigenvectors is post-processing. The eigenvectors are
+    orthonormal, so projecting a row never increases its norm.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         Neighbouring relation.
     n : int, default=None
         Public number of records under add_remove; never compared with the data. None releases a noisy number, which
-        raises the noise by sqrt(2). Under replace_one it is the number of rows.
+        raises the noise by a factor of sqrt(2). Under replace_one, n is the number of rows.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
     random_state : int, Generator or RandomState, default=None
@@ -57,7 +57,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
     components_ : ndarray of shape (n_components, n_features)
         Orthonormal directions, by decreasing noisy variance.
     explained_variance_ : ndarray of shape (n_components,)
-        Noisy mean of the squared projections; the noise makes the largest ones too large.
+        Noisy mean of the squared projections. The noise inflates the largest values.
     norm_ : float
         Bound on the norm of every projected row, equal to ``feature_norm``.
     moment_ : ndarray of shape (n_features, n_features)
@@ -65,7 +65,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
     guarantee_ : ApproxDP or None
         Guarantee of the release; None for a seeded fit.
     plan_ : Covariance
-        Release made from public numbers, with its ``event``.
+        Plan of the release, made from public numbers, with its ``event``.
     record_ : Record
         Public facts of the release.
     n_features_in_ : int
@@ -105,7 +105,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def plan(self, columns: int, n: int | None = None) -> Covariance:
-        """Return the release of a fit, from public numbers alone.
+        """Return the planned release, computed from public numbers alone.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         Returns
         -------
         Covariance
-            Release with ``event`` and ``standard_error``.
+            Planned release with ``event`` and ``standard_error``.
         """
         goal = parameters.goal_of(self.epsilon, self.delta, self.adjacency)
         if goal is None:
@@ -130,7 +130,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         return Covariance(goal, self.feature_norm, dim=columns, average=records is None)
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Release the principal directions of private rows, charged to ``ledger``.
+        """Release the principal directions of private rows, and charge the release to ``ledger``.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
 
     @property
     def statement_(self) -> Statement:
-        """All fields of a privacy report on the release, as data."""
+        """All fields of the privacy statement on the release, as plain data."""
         check_is_fitted(self)
         return statement(self.release_)
 
@@ -207,7 +207,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         input_features
-            Ignored, because components have no names of columns.
+            Ignored, because components are not named after columns.
 
         Returns
         -------

@@ -39,23 +39,24 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
     """Find the kinds, ranges, bins, categories and classes of a raw table privately, and encode the table.
 
     Nothing about the columns has to be public except their names. ``fit`` releases one private schema for all columns
-    at once (T72-T75). ``transform`` learns nothing, and encodes any table with these columns. Cells are read one by
-    one, so one record cannot change how another one is read.
+    at once (T72-T75). ``transform`` learns nothing from the data, and encodes any table with these columns. Each cell
+    is read on its own, so one record cannot change how another record is read.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy-loss bound of the preparation; smaller is more private.
     delta : float, default=1e-6
-        Delta of the guarantee, greater than 0: values that nobody declared cannot be shown under a pure guarantee.
+        Delta of the guarantee, greater than 0, because a pure guarantee does not allow undeclared values to be
+        released.
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     columns : mapping of str to Numeric or Categorical, default=None
-        Public declarations of some columns. They cost nothing, and their values must satisfy the declaration.
+        Public declarations of some columns. Declared columns cost nothing; their values must satisfy the declarations.
     task : {"classification", "regression"}, default=None
-        Kind of y. ``fit(X, y)`` then also finds the classes or the range of y. None ignores y.
+        Kind of y. If given, ``fit(X, y)`` also finds the classes or the range of y. None ignores y.
     most_classes : int, default=100
-        Public largest number of classes. Rarer ones are left out.
+        Upper limit on the number of classes; it must be public. Rarer classes are left out.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
     random_state : int, Generator or RandomState, default=None
@@ -64,15 +65,15 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     encoder_ : PublicEncoder
-        Public encoder that follows from the release.
+        Public encoder, computed from the release.
     schema_ : Schema
-        The same with the classes or the range of y; ``schema_.to_toml()`` is a schema file.
+        The encoder together with the classes or the range of y; ``schema_.to_toml()`` is a schema file.
     norm_ : float
         Bound on the norm of every encoded row.
     classes_ : ndarray
-        Classes found in y, sorted; only for a classification.
+        Classes found in y, sorted; only for classification.
     label_range_ : tuple of float
-        Range of y; only for a regression.
+        Range of y; only for regression.
     n_records_ : float
         Noisy number of records.
     guarantee_ : ApproxDP or None
@@ -123,7 +124,7 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def plan(self, columns: Sequence[str], target: str | None = None) -> PreparationPlan:
-        """Return the plan of a fit to a table with these columns, from public numbers alone.
+        """Return the plan of a fit to a table with these columns, computed from public numbers alone.
 
         Parameters
         ----------
@@ -155,12 +156,12 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         )
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Release the schema of a private table, charged to ``ledger``.
+        """Release the schema of a private table, and charge the release to ``ledger``.
 
         Parameters
         ----------
         X : table
-            Data frame of pandas or polars, Arrow table, or mapping of names to columns.
+            pandas or polars data frame, Arrow table, or mapping of names to columns.
         y : array-like, default=None
             Labels, one for each record; required if ``task`` is given, otherwise ignored.
 
@@ -172,10 +173,10 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            If X is not a table of columns of one length, or a declared column breaks its declaration. Nothing is
-            charged. Cells of prepared columns never raise an error.
+            If X is not a table with columns of equal length, or a declared column violates its declaration. Nothing is
+            charged. Cell values of prepared columns never cause an error.
         LeakError
-            If a pipeline fitted transformers to the private data before. Nothing is charged.
+            If an earlier step of the pipeline was fitted to the private data. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the preparation. Nothing is charged.
         """
@@ -221,13 +222,14 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : table
-            Table with the columns of the fit. Unseen values count as "other", and no cell raises an error.
+            Table with the columns of the fit. Unseen values count as "other", and no cell value causes an error.
 
         Returns
         -------
         ndarray or csr_array
-            Features. Subsets of the rows carry ``norm_``, ``classes_`` and ``label_range_`` to an estimator with
-            ``feature_norm="auto"``, ``classes="auto"`` or ``label_range="auto"``.
+            Features. The returned array, and any subset of its rows, passes ``norm_``, ``classes_`` and
+            ``label_range_`` on to an estimator with ``feature_norm="auto"``, ``classes="auto"`` or
+            ``label_range="auto"``.
         """
         check_is_fitted(self)
         features = self.encoder_.transform(X, sparse=prefers_sparse(self.encoder_), unseen="other")
@@ -235,7 +237,7 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def encoding_facts(self) -> EncodingFacts:
-        """Released facts that the encoded rows carry, with the guarantee of the release."""
+        """Released facts that are attached to the encoded rows, with the guarantee of the release."""
         check_is_fitted(self)
         return EncodingFacts(
             self.encoder_,
@@ -265,7 +267,7 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def statement_(self) -> Statement:
-        """All fields of a privacy report on the preparation, as data."""
+        """All fields of the privacy statement on the preparation, as plain data."""
         check_is_fitted(self)
         return statement(self.release_)
 

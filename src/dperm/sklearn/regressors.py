@@ -95,7 +95,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLinearRegression(PrivateLinearRegressor):
-    """Linear regression by least squares, with clipped gradients and differential privacy.
+    """Differentially private linear regression by least squares, with clipped gradients.
 
     The gradients of the squared loss are unbounded, so they are clipped (T44). Beyond a certain residual the loss grows
     linearly, like the Huber loss.
@@ -109,8 +109,8 @@ class PrivateLinearRegression(PrivateLinearRegressor):
     adjacency : {"replace_one", "add_remove"} or Adjacency, default="replace_one"
         Neighbouring relation: "replace_one" (n is public) or "add_remove" (n is private).
     method : str or method object, default="auto"
-        "auto", a name ("objective", "output", "gradient", "sgd", "bolt_on", "posterior", for this class also
-        "sufficient", which clips nothing), or a method object of `dperm.methods`.
+        "auto", a name ("objective", "output", "gradient", "sgd", "bolt_on", "posterior"; for this class also
+        "sufficient", which clips no gradients), or a method object of `dperm.methods`.
     feature_norm : float or "auto", default=None
         Public L2 norm to which longer rows are scaled down. With neither ``feature_norm`` nor ``bounds`` it is 1.0,
         and ``fit`` warns. "auto" takes the norm from the encoder of the rows, `PublicTableEncoder` or
@@ -119,12 +119,13 @@ class PrivateLinearRegression(PrivateLinearRegressor):
         Public bounds of the columns. Columns are clipped to these bounds and scaled to [-1, 1] internally; coefficients
         are in the original units.
     C : float, default=None
-        Inverse regularization 1/Lambda in sum scale, for labels and columns scaled as above; None lets the plan choose
-        it. The intercept is regularized too, towards the middle of ``label_range``.
+        Inverse regularization 1/Lambda, for the sum (not the mean) of the losses, with labels and columns scaled as
+        described under ``label_range`` and ``bounds``; None lets the plan choose it. The intercept is regularized too,
+        towards the middle of ``label_range``.
     clip : float, default=None
         Residual at which the gradient of a row of the largest norm is clipped, as a share of half the width of
         ``label_range``, in (0, 1]. Shorter rows are clipped at larger residuals. Noise is proportional to ``clip``.
-        None lets the plan choose (1/4); without noise (``epsilon=inf``) None clips nothing.
+        None lets the plan choose (1/4). Without noise (``epsilon=inf``), None disables clipping.
     fit_intercept : bool, default=True
         Whether to fit an intercept. Without one, ``intercept_`` is the middle of ``label_range``, the prediction for a
         row in the middle of the bounds.
@@ -144,10 +145,10 @@ class PrivateLinearRegression(PrivateLinearRegressor):
     label_range : (low, high) or "auto", default=None
         Public range of y. Labels are clipped to this range and scaled to [-1, 1] internally. Do not compute the range
         from the data. A narrower range needs less noise. None means (-1, 1), with a warning at every fit. "auto" takes
-        the range that `PrivateTableEncoder` released; records with other labels than numbers then contribute nothing.
+        the range that `PrivateTableEncoder` released; records whose labels are not numbers then contribute nothing.
     clip_predictions : bool, default=False
-        Whether ``predict`` clips predictions to ``label_range``. This costs no privacy, and helps where the labels are
-        not linear near the ends of the range.
+        Whether ``predict`` clips predictions to ``label_range``. Clipping costs no privacy, and helps if the labels are
+        not linear in the features near the ends of the range.
 
     Attributes
     ----------
@@ -156,16 +157,16 @@ class PrivateLinearRegression(PrivateLinearRegressor):
     intercept_ : float
         Intercept, in the units of y.
     guarantee_ : PureDP, ApproxDP or None
-        Privacy guarantee with its adjacency; None for ``epsilon=inf``, for a fit with ``random_state``, and if
-        transformers learnt from the data.
+        Privacy guarantee with its adjacency; None for ``epsilon=inf``, for a fit with ``random_state``, and for a fit
+        whose transformers learnt from the data.
     profile_ : PrivacyProfile or None
         Privacy profile delta(epsilon); None without a guarantee.
     statement_ : Statement
-        All fields of a privacy report, as data.
+        All fields of the privacy statement, as plain data.
     plan_ : Plan or None
         Plan made from public numbers; None for ``epsilon=inf`` and for a model from a file.
     record_ : Record or None
-        Public facts of the release, with the receipt of the ledger; None for ``epsilon=inf``.
+        Public facts about the release, with the receipt from the ledger; None for ``epsilon=inf``.
     n_features_in_ : int
         Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (``n_features_in_``,)
@@ -173,8 +174,8 @@ class PrivateLinearRegression(PrivateLinearRegressor):
 
     See Also
     --------
-    PrivateHuberRegressor : Linear regression by the Huber loss.
-    PrivateQuantileRegressor : Linear regression of a quantile.
+    PrivateHuberRegressor : Linear regression with the Huber loss.
+    PrivateQuantileRegressor : Linear quantile regression.
 
     Examples
     --------
@@ -201,16 +202,16 @@ class PrivateLinearRegression(PrivateLinearRegressor):
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateHuberRegressor(PrivateLinearRegressor):
-    """Linear regression by the Huber loss, linear for large residuals, with differential privacy.
+    """Differentially private linear regression with the Huber loss, which grows linearly for large residuals.
 
     Parameters
     ----------
     kappa : float, default=None
-        Residual at which the loss becomes linear, in the units of y. This residual bounds the influence of a record, so
-        the noise is proportional to ``kappa``. None means a quarter of the width of ``label_range``.
+        Residual at which the loss becomes linear, in the units of y. ``kappa`` bounds the influence of a record, so the
+        noise is proportional to ``kappa``. None means a quarter of the width of ``label_range``.
     clip : float, default=None
-        Clipping norm of a record's gradient, as a fraction of the largest possible norm, in (0, 1]; None and 1.0 clip
-        nothing.
+        Clipping norm of a record's gradient, as a fraction of the largest possible norm, in (0, 1]; None and 1.0
+        disable clipping.
     epsilon, delta, adjacency, method, feature_norm, bounds, C, fit_intercept
         See `PrivateLinearRegression`.
     n, ledger, invalid, fitted_transformers, random_state, label_range, clip_predictions
@@ -243,7 +244,7 @@ class PrivateHuberRegressor(PrivateLinearRegressor):
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateQuantileRegressor(PrivateLinearRegressor):
-    """Linear regression of a quantile by the pinball loss, with differential privacy.
+    """Differentially private linear quantile regression with the pinball loss.
 
     The loss has a kink, so methods for smooth losses and ``epsilon=inf`` refuse it. "auto" uses gradient perturbation,
     which requires delta > 0 and a public n.

@@ -32,12 +32,12 @@ UNKNOWN_BOUNDS = (-1.0, 1.0)
 
 @final
 class PrivateScaler(TransformerMixin, BaseEstimator):
-    """Scale the columns of a wide table of numbers privately, and its rows to a private norm.
+    """Scale the columns of a wide table of numbers privately, and scale its rows down to a private norm.
 
     An entry becomes (x - median) / spread, clipped to [-1, 1]. Missing cells, text and infinities become 0. The spread
-    is the larger distance of the median from the quantiles .02 and .98. Rows longer than a private median of the row
-    norms are scaled down to it. Medians, spreads and the norm are one release with one guarantee (T72, T74, T76).
-    Columns in which no range is found are left out.
+    is the larger of the distances from the median to the 0.02 and 0.98 quantiles. Rows longer than a private median of
+    the row norms are scaled down to it. The medians, the spreads and the norm form one release with one guarantee (T72,
+    T74, T76). Columns in which no range is found are left out.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     pooled : bool, default=False
-        Whether all columns have one common scale, such as the pixels of an image. All columns then share one histogram
-        with much less noise, one median and one spread. This is a public choice of a model.
+        Whether all columns share one scale, as the pixels of an image do. All columns then share one histogram with
+        much less noise, one median and one spread. Choose this without looking at the data.
     row_norm : bool, default=True
-        Whether to release a median of the row norms. False keeps the bound for all rows, the square root of the number
-        of columns.
+        Whether to release a median of the row norms. False uses a bound that holds for every row: the square root of
+        the number of columns.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
     random_state : int, Generator or RandomState, default=None
@@ -63,7 +63,7 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
     norm_ : float
         Bound on the norm of every transformed row; pass it to an estimator as ``feature_norm``.
     center_, scale_ : ndarray
-        Median and spread of each column; 0 and NaN for columns that are left out.
+        Median and spread of each column; for columns that are left out, 0 and NaN.
     encoder_ : PublicEncoder
         Public encoder of the columns, without the scaling of rows.
     n_records_ : float
@@ -114,7 +114,7 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def plan(self, columns: int | Sequence[str]) -> NumberPlan:
-        """Return the plan of a fit, from public numbers alone.
+        """Return the plan of a fit, computed from public numbers alone.
 
         Parameters
         ----------
@@ -129,12 +129,12 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
         return _plan(self, columns, pooled=self.pooled, row_norm=self.row_norm)
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Release medians, spreads and the norm of a private table, charged to ``ledger``.
+        """Release medians, spreads and the norm of a private table, and charge the release to ``ledger``.
 
         Parameters
         ----------
         X : table or array-like of shape (n_samples, n_features)
-            Data frame, Arrow table, mapping of names to columns, or dense array. No cell raises an error.
+            Data frame, Arrow table, mapping of names to columns, or dense array. No cell value causes an error.
         y : object, default=None
             Ignored.
 
@@ -167,7 +167,7 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : table or array-like of shape (n_samples, n_features)
-            Data with the columns of the fit. No cell raises an error.
+            Data with the columns of the fit. No cell value causes an error.
 
         Returns
         -------
@@ -180,7 +180,7 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
 
     @property
     def statement_(self) -> Statement:
-        """All fields of a privacy report on the preparation, as data."""
+        """All fields of the privacy statement on the preparation, as plain data."""
         check_is_fitted(self)
         return statement(self.release_)
 
@@ -206,7 +206,7 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
 
 @final
 class PrivateBounds(TransformerMixin, BaseEstimator):
-    """Find bounds of the columns of a table of numbers privately, for estimators that need ``bounds``.
+    """Find bounds on the columns of a table of numbers privately, for estimators that need ``bounds``.
 
     The bounds are two private quantiles of each column (T72, T74). Wide bounds cost accuracy, narrow bounds clip
     values, and neither costs privacy.
@@ -220,9 +220,9 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     quantiles : (float, float), default=(0.02, 0.98)
-        Shares of the lower and of the upper quantile, in [0, 1].
+        Levels of the lower and the upper quantile, in [0, 1].
     pooled : bool, default=False
-        Whether all columns have one common scale; see `PrivateScaler`.
+        Whether all columns share one scale; see `PrivateScaler`.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
     random_state : int, Generator or RandomState, default=None
@@ -268,7 +268,7 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def plan(self, columns: int | Sequence[str]) -> NumberPlan:
-        """Return the plan of a fit, from public numbers alone.
+        """Return the plan of a fit, computed from public numbers alone.
 
         Parameters
         ----------
@@ -284,12 +284,12 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
         return _plan(self, columns, pooled=self.pooled, row_norm=False)
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Release the bounds of a private table, charged to ``ledger``.
+        """Release the bounds of a private table, and charge the release to ``ledger``.
 
         Parameters
         ----------
         X : table or array-like of shape (n_samples, n_features)
-            Data frame, Arrow table, mapping of names to columns, or dense array. No cell raises an error.
+            Data frame, Arrow table, mapping of names to columns, or dense array. No cell value causes an error.
         y : object, default=None
             Ignored.
 
@@ -312,12 +312,12 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: object) -> Floats:
-        """Return the numbers clipped to the bounds, with the median for missing cells, text and infinities.
+        """Return the numbers clipped to the bounds; the median replaces missing cells, text and infinities.
 
         Parameters
         ----------
         X : table or array-like of shape (n_samples, n_features)
-            Data with the columns of the fit. No cell raises an error.
+            Data with the columns of the fit. No cell value causes an error.
 
         Returns
         -------
@@ -334,12 +334,12 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
 
     @property
     def statement_(self) -> Statement:
-        """All fields of a privacy report on the release, as data."""
+        """All fields of the privacy statement on the release, as plain data."""
         check_is_fitted(self)
         return statement(self.release_)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Return the feature names, those of the columns.
+        """Return the feature names, which are the column names.
 
         Parameters
         ----------

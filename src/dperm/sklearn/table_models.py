@@ -103,12 +103,12 @@ class PrivateTableModel(BaseEstimator, ABC):
         """Raise DataError for labels outside their declaration."""
 
     def plan(self, columns: Sequence[str], target: str | None = None, n: int | None = None) -> TablePlan:
-        """Return the plan of a fit to a table with these columns, from public numbers alone.
+        """Return the plan of a fit to a table with these columns, computed from public numbers alone.
 
         Parameters
         ----------
         columns : sequence of str
-            Names of the feature columns; ``target`` is left out of them.
+            Names of the columns; ``target`` does not count as a feature.
         target : str, default=None
             Name of the column to predict.
         n : int, default=None
@@ -146,12 +146,12 @@ class PrivateTableModel(BaseEstimator, ABC):
         )
 
     def fit(self, X: object, y: object = None, *, target: str | None = None) -> Self:
-        """Release the schema of a private table and a model of it, charged together to ``ledger``.
+        """Release the schema of a private table and a model of it, and charge both together to ``ledger``.
 
         Parameters
         ----------
         X : table
-            Data frame of pandas or polars, Arrow table, or mapping of names to columns.
+            pandas or polars data frame, Arrow table, or mapping of names to columns.
         y : array-like, default=None
             Labels, one for each record.
         target : str, default=None
@@ -165,12 +165,12 @@ class PrivateTableModel(BaseEstimator, ABC):
         Raises
         ------
         DataError
-            If X is not a table of columns of one length, or a declared column breaks its declaration. Nothing is
-            charged. Cells of other columns never raise an error.
+            If X is not a table with columns of equal length, or a declared column violates its declaration. Nothing is
+            charged. Cell values of other columns never cause an error.
         BudgetError
             If ``ledger`` does not cover the fit. Nothing is charged.
         AssumptionError
-            If the released values contain fewer than two classes, or no range of the labels. The charge stays.
+            If fewer than two classes, or no range of the labels, could be released. The charge is not refunded.
         """
         if (y is None) == (target is None):
             raise ParameterError("a fit needs y, or target= with the name of a column of X, and not both.")
@@ -278,7 +278,7 @@ class PrivateTableModel(BaseEstimator, ABC):
         Parameters
         ----------
         X : table
-            Table with the columns of the fit. Unseen and missing values are encoded as such.
+            Table with the columns of the fit. Unseen and missing values are allowed.
 
         Returns
         -------
@@ -294,7 +294,7 @@ class PrivateTableModel(BaseEstimator, ABC):
 
     @property
     def statement_(self) -> Statement:
-        """All fields of a privacy report on schema and model, as data."""
+        """All fields of the privacy statement on the schema and the model, as plain data."""
         check_is_fitted(self)
         statement: Statement = self.model_.statement_
         return statement
@@ -302,7 +302,7 @@ class PrivateTableModel(BaseEstimator, ABC):
     def write_statement(
         self, path: str | os.PathLike[str], *, fields: Mapping[str, object] | None = None, overwrite: bool = False
     ) -> None:
-        """Write the privacy statement of schema and model to a file.
+        """Write the privacy statement on the schema and the model to a file.
 
         Parameters
         ----------
@@ -317,7 +317,7 @@ class PrivateTableModel(BaseEstimator, ABC):
         self.model_.write_statement(path, fields=fields, overwrite=overwrite)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write schema and model to one file, which `load_model` and ``dperm predict`` read.
+        """Write the schema and the model to one file, which `load_model` and ``dperm predict`` read.
 
         Parameters
         ----------
@@ -376,15 +376,15 @@ class PrivateTableModel(BaseEstimator, ABC):
 
 @final
 class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
-    """Logistic regression on a raw table, with nothing public but the names of the columns.
+    """Logistic regression on a raw table; nothing but the column names has to be public.
 
     One release with one guarantee contains a private schema (kinds, ranges, bins, categories and classes, T72-T75) and
-    a model of the encoded table. All is decided and charged before the table is read (T70).
+    a model of the encoded table. Everything is decided and charged before the table is read (T70).
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy-loss bound of schema and model together.
+        Privacy-loss bound of the schema and the model together.
     delta : float, default=1e-6
         Delta of the guarantee, greater than 0.
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
@@ -394,11 +394,12 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
     classes : sequence of labels, default=None
         Public labels, which cost nothing; None finds them privately.
     most_classes : int, default=2
-        Public largest number of classes. Records of rarer classes contribute nothing.
+        Upper limit on the number of classes; it must be public. Records of rarer classes contribute nothing.
     encoding : {"auto", "bins", "scaled"}, default="auto"
-        Encoding of prepared columns of numbers. "bins" has indicators of bins beside the scaled number (T75). "scaled"
-        has the number alone, (x - median) / spread clipped to [-1, 1]. It suits wide tables: rows are scaled down to a
-        private median of their norms (T76). "auto" is "scaled" for more than 200 feature columns.
+        Encoding of prepared columns of numbers. "bins" uses indicators of bins in addition to the scaled number (T75).
+        "scaled" uses the scaled number alone, (x - median) / spread clipped to [-1, 1]. "scaled" suits wide tables:
+        rows are scaled down to a private median of their norms (T76). "auto" chooses "scaled" for more than 200 feature
+        columns, and "bins" otherwise.
     clip : float, default=None
         Clipping norm of a record's gradient, as in `PrivateLogisticRegression`.
     n : int, default=None
@@ -420,7 +421,7 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
     classes_ : ndarray
         Classes found, sorted.
     guarantee_ : ApproxDP or None
-        Guarantee of schema and model together; None for a seeded fit.
+        Guarantee of the schema and the model together; None for a seeded fit.
     profile_, record_, statement_
         Privacy profile, public facts and statement of the release.
     plan_ : TablePlan
@@ -474,7 +475,7 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         self.random_state = random_state
 
     def predict_proba(self, X: object) -> Floats:
-        """Return the probabilities of the classes, one column for each.
+        """Return the probabilities of the classes, one column per class.
 
         Parameters
         ----------
@@ -549,10 +550,10 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
 
 @final
 class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
-    """Linear regression on a raw table, with nothing public but the names of the columns.
+    """Linear regression on a raw table; nothing but the column names has to be public.
 
-    One release with one guarantee contains a private schema, with the range of the labels, and a model of the encoded
-    table. See `PrivateTableClassifier`.
+    One release with one guarantee contains a private schema, which includes the range of the labels, and a model of the
+    encoded table. See `PrivateTableClassifier`.
 
     Parameters
     ----------

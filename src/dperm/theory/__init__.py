@@ -7,26 +7,26 @@ function                                                      statement         
 ============================================================  ===============================  =============
 last_iterate_bound                                            SGD with steps c/sqrt(t)         T47, E14
 dpgd_excess_risk, gradient_empirical_risk                     DP gradient descent, best T      T48
-gradient_excess_risk                                          the same, for the population     T48a
+gradient_excess_risk                                          DP gradient descent, population  T48a
 output_noise_cost, objective_noise_cost                       cost of noise, every draw        T56, E32
-gaussian_norm_bound                                           length of Gaussian noise         T58, E18, E23
+gaussian_norm_bound                                           norm of Gaussian noise           T58, E18, E23
 output_empirical_risk, objective_empirical_risk               expected excess empirical risk   T56a
 output_excess_risk, objective_excess_risk                     expected excess population risk  T57
 output_sample_size, objective_sample_size, ..._closed_form    records needed                   T57, T56a
 gradient_sample_size                                          records needed                   T48a, T48
-compare_methods, best_method, smallest_sample                 the three side by side           T57, T48a
+compare_methods, best_method, smallest_sample                 comparison of three methods      T57, T48a
 gradient_risk_order, output_risk_order, objective_risk_order  rates, order only                T48, E30
 output_sample_order, objective_sample_order                   records needed, order only       T58
 gaussian_output_sample_order                                  records needed, order only       T58, E18
 finite_class_empirical_gap, finite_class_excess_risk          exponential mechanism            T59, T61, E25
 finite_class_sample_size                                      records needed                   T59
-packing_sample_size                                           records needed by any pure-DP    T60, E20 median_atom
-effect of a kink                 T42 posterior_inflation                                           efficiency of a
-sample           T49
+packing_sample_size                                           records needed by any pure-DP    T60, E20
+median_atom                                                   effect of a kink                 T42
+posterior_inflation                                           efficiency of a sample           T49
 ============================================================  ===============================  =============
 
 No function here sees data, and no guarantee rests on this package: sensitivities, tempering powers and noise scales are
-in `dperm.sensitivity`. Bounds and counts are rounded up; results of the class ``OrderOnly`` bound nothing.
+in `dperm.sensitivity`. Bounds and counts are rounded up; results of the class ``OrderOnly`` are not bounds.
 ``regularization`` is Lambda for the sum (not the mean) of the losses (C0.2), which equals 1/C; risks are per record.
 """
 

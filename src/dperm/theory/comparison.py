@@ -187,8 +187,8 @@ class SmallestSample:
     best
         The method that needs the fewest records, with its bound at n records.
     each
-        Name of each method that reaches the target with at most 2^53 records, and the number of records it needs,
-        fewest first.
+        Pairs of a method name and the number of records that the method needs, fewest first. Methods that need more
+        than 2^53 records are left out.
     """
 
     n: int
@@ -205,10 +205,11 @@ def compare_methods(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> tuple[MethodBound, ...]:
-    """Return the methods' bounds for n records, smallest first (T57, T48a; T56a, T48 for ``risk="empirical"``).
+    """Return the bounds of all methods for n records, smallest first (T57, T48a; T56a, T48 for ``risk="empirical"``).
 
-    With delta = 0 gradient perturbation is left out: its noise is Gaussian, and T48 has no pure version. With delta > 0
-    the other methods use the noise with the smaller bound, since a pure guarantee implies an approximate one.
+    With delta = 0 gradient perturbation is left out: its noise is Gaussian, and T48 has no pure version. With delta >
+    0, the other methods use Gaussian or gamma-norm noise, whichever gives the smaller bound, since a pure guarantee
+    implies an approximate guarantee.
 
     Parameters
     ----------

@@ -82,11 +82,11 @@ def finite_class_excess_risk(
 
     Theorem T59, replace-one (under add/remove the last term is halved).
         2 sqrt(ln(4H/beta)/(2n)) + 2 ln(2H/beta)/(n eps).
-        Realizable, that is, some hypothesis has risk 0: D + G + sqrt(D (D + 2G)) <= 2 (D + G), with D = ln(2H/beta)/n
-        and G = 2 ln(2H/beta)/(n eps).
+        In the realizable case (some hypothesis has risk 0): D + G + sqrt(D (D + 2G)) <= 2 (D + G), with D =
+        ln(2H/beta)/n and G = 2 ln(2H/beta)/(n eps).
 
     For the realizable case, T59 states only the order of magnitude; the theory page derives the constants. Erratum E25:
-    the source's table omits the constants and the factor 2.
+    the table in the source omits the constants and the factor 2.
 
     Parameters
     ----------

@@ -81,9 +81,9 @@ def dpgd_excess_risk(
         deviation sigma = 2 L sqrt(T)/(n mu(eps, delta)) on the gradient (T45), eta_t = c/sqrt(t):
         E F(w_T) - min F <= 2 D (2 + ln T) sqrt(L^2/T + 4 d L^2/(n mu)^2).
 
-    The bound is T47 with G^2 = L^2 + d sigma^2, and is capped at L D, which holds for every point of the set. Under
-    add_remove the sensitivity of a step is L/n, n is the declared divisor, and the bound is for data of at most n
-    records.
+    The bound is that of T47 with G^2 = L^2 + d sigma^2. It is capped at L D, which bounds the excess at every point of
+    the set. Under add_remove, the sensitivity of a step is L/n, where n is the declared divisor, and the bound holds
+    for data with at most n records.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ class MedianAtom:
     ----------
     probability
         Probability that the release is exactly ``place`` (see `median_atom`). For a neighbour without a record at
-        ``place`` it is 0, so delta is at least ``probability`` at every epsilon.
+        ``place``, this probability is 0, so delta is at least ``probability`` at every epsilon.
     unbounded
         Probability that the perturbed objective has no minimum; 0 for any positive regularization.
     """
@@ -31,11 +31,11 @@ class MedianAtom:
 
 
 def median_atom(points: Sequence[float], place: float, *, sigma: float, regularization: float = 0.0) -> MedianAtom:
-    """Return the probability that the minimizer of a perturbed median is exactly ``place``.
+    """Return the probability that the minimizer of the perturbed median objective is exactly ``place``.
 
     The objective is sum_i abs(w - x_i) + (Lambda/2) w^2 + b w, b ~ N(0, sigma^2). T42: the minimizer is ``place`` if
-    and only if -b is a subgradient there. The subgradients form an interval of width 2 for each record at the kink, and
-    Lambda moves the interval without making it narrower.
+    and only if -b is a subgradient there. The subgradients form an interval whose width is twice the number of records
+    at ``place``. Lambda moves this interval without making it narrower.
 
     Parameters
     ----------

@@ -127,7 +127,7 @@ def output_noise_cost(noise_norm: float, *, n: int, regularization: float, smoot
     """Return a bound on the excess objective of a perturbed minimizer, F(theta + eta) - F(theta), rounded up.
 
     Theorem T56 (mean of the losses, lambda = Lambda/n).
-        F = (1/n) sum l_i + (lambda/2) ||theta||^2 with c-smooth losses, theta its minimizer, eta any vector:
+        F = (1/n) sum l_i + (lambda/2) ||theta||^2 with c-smooth losses, theta the minimizer of F, eta any vector:
             F(theta + eta) - F(theta) <= ((c + lambda)/2) ||eta||^2.
 
     Parameters
@@ -164,7 +164,7 @@ def objective_noise_cost(noise_norm: float, *, n: int, regularization: float) ->
             F(theta_b) - F(theta) <= ||b||^2/(2 lambda n^2) = ||b||^2/(2 Lambda n).
 
     Linear losses attain the bound. Erratum E32: with ||b|| <= (2/eps') d log(d/p) this is 2 d^2 log^2(d/p)/(lambda n^2
-    eps'^2); the printed lemma has 8 instead of 2, and eps instead of the smaller eps' (T36a).
+    eps'^2); the printed lemma has 8 in place of 2, and eps in place of the smaller eps' (T36a).
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def gaussian_norm_bound(dim: int, sigma: float, *, failure: float) -> float:
     Statement T58: sigma (sqrt(d) + sqrt(2 ln(1/p))), because the norm is 1-Lipschitz with mean at most sigma sqrt(d).
 
     Errata E18, E23 (sources in docs/errata.md): Bellet states d log(d/p), which applies to gamma-norm noise. Wang
-    prints sigma sqrt(d) sqrt(2 log(1/p)) where the square of this bound is needed.
+    prints sigma sqrt(d) sqrt(2 log(1/p)) where the square of the bound of T58 is needed.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ def gradient_risk_order(
 
     The order is L D sqrt(d)/(eps n), capped at L D.
 
-    T48; up to logarithms, no (eps, delta)-DP algorithm does better [Bassily, Smith & Thakurta 2014].
+    By T48. Up to logarithms, no (eps, delta)-DP algorithm does better [Bassily, Smith & Thakurta 2014].
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def output_risk_order(
 ) -> OrderOnly:
     """Return the order of magnitude of the excess empirical risk of output perturbation, capped at L D.
 
-    T48: L D (sqrt(d)/(eps n))^(1/2) for losses that are only Lipschitz. With beta-smooth losses the noise costs beta
-    ||eta||^2/2 instead of L ||eta||, and the best Lambda gives D^(4/3) beta^(1/3) L^(2/3) (...)^(2/3), which is L D
+    T48: L D (sqrt(d)/(eps n))^(1/2) for losses that are only Lipschitz. With beta-smooth losses, noise z costs beta
+    ||z||^2/2 instead of L ||z||, and the best Lambda gives D^(4/3) beta^(1/3) L^(2/3) (...)^(2/3), which is L D
     (...)^(2/3) for beta = L/D.
 
     Parameters
@@ -221,10 +221,10 @@ def gaussian_output_sample_order(
 ) -> OrderOnly:
     """Return the order of magnitude of the number of records that Gaussian output perturbation needs.
 
-    With this number, up to constants, the method reaches the target with probability 1 - 2p.
+    With this number of records, up to constants, the method reaches the target with probability 1 - 2p.
 
     T58: Bellet's theorem, max(R0^2 log(1/p)/g^2, q R0/(eps g), q R0^2/(eps g^(3/2))) with q = (sqrt(d) + sqrt(2
-    log(1/p))) sqrt(log(1/delta)), for a loss whose f' and f'' are at most 1 in size.
+    log(1/p))) sqrt(log(1/delta)), for a loss whose derivatives f' and f'' are at most 1 in absolute value.
 
     Erratum E18: Bellet prints d log(d/p) instead of sqrt(d) + sqrt(2 log(1/p)). The printed factor applies to
     gamma-norm noise, whereas the algorithm adds Gaussian noise.

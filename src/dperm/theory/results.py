@@ -31,9 +31,9 @@ class LearningProblem:
     smoothness
         Smoothness c, the largest eigenvalue of one record's Hessian: R^2/4 for logistic loss.
     reference_norm
-        Norm R0 of the reference theta_0. Bounds are relative to the risk of theta_0.
+        Norm R0 of the reference theta_0. Bounds limit the excess over the risk of theta_0.
     logistic
-        Whether the loss is known to be logistic, on rows of norm at most L. The excess risk of theta = 0 then has a
+        Whether the loss is known to be logistic, on rows of norm at most L. If True, the excess risk of theta = 0 has a
         smaller bound.
     """
 
@@ -113,7 +113,7 @@ class DescentRisk:
 
 @dataclass(frozen=True)
 class OrderOnly:
-    """Value of an O(.) expression with its constant set to 1 and its logarithms dropped. It is not a bound.
+    """Value of an O(.) expression with its constant set to 1 and its logarithms dropped. This value is not a bound.
 
     Attributes
     ----------

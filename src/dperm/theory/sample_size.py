@@ -196,8 +196,8 @@ def objective_sample_size_closed_form(
     Theorem T57. At the best lambda the bound is R0 sqrt(4 L^2/n + E||b||^2/n^2), at most ``excess`` = g if
         n >= max(8 L^2 R0^2/g^2, R0 sqrt(2 d (d + 1)) k L/(eps' g)),  k = 2 under replace_one, 1 under add_remove.
     This is Monteleoni's Theorem 4 (T58) with an explicit constant, in expectation. The bound uses Lambda = n lambda >=
-    2 L sqrt(n)/R0, which must leave eps' for the noise. This requires n >= (R0 Lambda'/(2 L))^2 as well, with Lambda' =
-    c/(e^(eps - eps') - 1).
+    2 L sqrt(n)/R0, and this Lambda must leave eps' for the noise. Therefore n >= (R0 Lambda'/(2 L))^2 is also required,
+    with Lambda' = c/(e^(eps - eps') - 1).
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def objective_sample_size_closed_form(
     noise_epsilon
         Part eps' of epsilon that is spent on the noise; None uses 0.85 eps.
     unclipped_logistic
-        Whether the loss is the unclipped logistic loss; then Lambda' = k R^2/eps and eps' = eps (T36b).
+        Whether the loss is the unclipped logistic loss. If it is, Lambda' = k R^2/eps and eps' = eps (T36b).
 
     Returns
     -------

@@ -40,7 +40,7 @@ class AdamBC(Optimizer):
         Constant added to the divisor.
     floor
         Smallest v - Phi, in units of Phi. The statistical error of v is sqrt(2 (1 - b) / (1 + b)) Phi, with b the
-        second of the betas: 0.03 Phi at b = 0.999. Smaller values of v - Phi are not significant.
+        second of the betas: 0.03 Phi at b = 0.999. Values of v - Phi below this error are not significant.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class AdamBC(Optimizer):
         Parameters
         ----------
         closure
-            Function that re-evaluates the model and returns the loss; None if there is no such function.
+            Function that re-evaluates the model and returns the loss; None to use the gradients as they are.
 
         Returns
         -------

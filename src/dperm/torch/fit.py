@@ -82,7 +82,7 @@ def fit(
         Function of (outputs, targets) that returns one loss for each example. Loss functions and modules of torch are
         called without their reduction over the batch.
     epsilon, delta, adjacency
-        Privacy-loss bounds and adjacency relation of the whole training run.
+        Guarantee of the whole training run, and its adjacency relation.
     n
         Public number of records, which may be approximate. Under add_remove the true number is private, and ``n`` must
         be declared. Under replace_one the default is the size of the data set.
@@ -93,7 +93,7 @@ def fit(
         See `DPSGD`.
     optimizer
         Optimizer over ``model.parameters()``, or a function from parameters to an optimizer, such as
-        ``torch.optim.AdamW``. None uses Adam, whose steps do not depend on the scale of the gradients.
+        ``torch.optim.AdamW``. None uses Adam, whose step sizes do not depend on the scale of the gradients.
     learning_rate
         Learning rate of an optimizer created by this function. None uses the optimizer's default, or 3e-3 for Adam.
     ledger
@@ -116,7 +116,7 @@ def fit(
     ParameterError
         If an argument is out of range.
     AssumptionError
-        If the model or the loss mixes examples, or if no amount of noise meets the goal.
+        If the model or the loss mixes examples, or if no amount of noise can meet the goal.
     DataError
         If the training run fails on the data. The message shows no private value.
 

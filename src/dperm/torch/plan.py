@@ -110,15 +110,15 @@ class DPSGD:
     def plan(
         self, n: int, epsilon: float, delta: float, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
     ) -> "DPSGDPlan":
-        """Return the plan whose whole run meets (epsilon, delta), from public numbers alone.
+        """Return a plan, from public numbers alone, under which the whole run satisfies (epsilon, delta)-DP.
 
-        *Guarantees.* The accountant certifies that the composed event of all steps is covered by (epsilon, delta).
+        *Guarantees.* The accountant certifies that the composition of all steps satisfies (epsilon, delta)-DP.
 
         Parameters
         ----------
         n
-            Number of records. Under replace_one this is the size of the data set. Under add_remove the true number is
-            private; declare a public, possibly approximate number. The declared number determines the rate and the
+            Number of records. Under replace_one, this is the size of the data set. Under add_remove, the true number is
+            private; declare a public number, which may be approximate. The declared number determines the rate and the
             steps, and is never compared with the data.
         epsilon, delta
             Privacy-loss bounds for all steps together, delta > 0.
@@ -135,7 +135,7 @@ class DPSGD:
         ParameterError
             If an argument is out of range.
         AssumptionError
-            If no amount of noise meets the goal.
+            If no amount of noise can meet the goal.
 
         Warns
         -----
@@ -163,7 +163,7 @@ class DPSGDPlan:
     method
         Parameters of the method.
     goal
-        Guarantee of the whole run, even if the run stops before its last step.
+        Guarantee of the whole run; it also holds if the run stops before its last step.
     n, rate, steps
         Public number of records, sampling probability of each record, and number of steps.
     noise
@@ -229,12 +229,12 @@ class DPSGDPlan:
 
     @property
     def most_records(self) -> int:
-        """Public limit on the number of records (or groups), for the bound on rounding errors."""
+        """Public limit on the number of records (or groups), used to bound the rounding errors."""
         return row_limit(self.n)
 
     @property
     def most_parameters(self) -> int:
-        """Public limit on the number of trained parameters, for the bound on rounding of noise."""
+        """Public limit on the number of trained parameters, used to bound the rounding error of the noise."""
         return MOST_PARAMETERS
 
     @property
@@ -361,14 +361,14 @@ class DPSGDPlan:
         example_inputs
             Tuple of the model's arguments; only shapes and types are used. None uses the first element of a batch.
         public_inputs
-            Whether ``example_inputs`` are public or invented examples whose values may be used, for models that do not
-            run on synthetic values. **Never** set this for private examples.
+            Whether ``example_inputs`` are public or invented examples whose values may be used. This is meant for
+            models that cannot run on synthetic values. **Never** set this for private examples.
         collate_fn, num_workers
             See ``torch.utils.data.DataLoader``.
         progress
             Whether to show a progress bar; None shows one only on a terminal.
         request_id
-            Identifier of the charge; the same identifier is charged once.
+            Identifier of the charge; each identifier is charged only once.
         resume
             Path of the checkpoint to resume from, written by `PrivateTraining.save`.
         rehearsal
@@ -402,7 +402,7 @@ class DPSGDPlan:
         return PrivateTraining(plan, model, optimizer, dataset, budget=ledger, options=options, bits=bits)
 
     def so_far(self, draws: int) -> str:
-        """Describe the privacy loss as if only ``draws`` steps had been planned; this is not a guarantee.
+        """Describe the privacy loss of a plan with only ``draws`` steps; this is not a guarantee for this run.
 
         Parameters
         ----------
@@ -421,7 +421,7 @@ class DPSGDPlan:
         )
 
     def with_public(self, facts: dict[str, object]) -> ReleaseFacts:
-        """Return the facts with additional public facts about the model.
+        """Return the plan's facts for the record, extended by public facts about the model.
 
         Parameters
         ----------

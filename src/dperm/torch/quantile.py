@@ -22,7 +22,7 @@ ANGLE = "Its sine is the share of the count in the sensitivity."
 
 @dataclass(frozen=True)
 class QuantileClipping:
-    """Clipping at an adaptive norm, a privately estimated quantile of the gradient norms (T46a).
+    """Clipping at an adaptive norm: a privately estimated quantile of the gradient norms (T46a).
 
     Parameters
     ----------
@@ -85,7 +85,8 @@ class QuantileClipping:
 
         Notes
         -----
-        The noisy share is clamped to [0, 1], and the result to the range of permitted clipping norms.
+        The noisy share of the examples is clamped to [0, 1], and the result is clamped to the range of permitted
+        clipping norms.
         """
         share = min(max(0.5 + noisy_count / (2 * self.count_share * expected), 0.0), 1.0)
         changed = clip_norm * math.exp(-self.learning_rate * (share - self.quantile))

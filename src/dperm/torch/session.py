@@ -77,9 +77,9 @@ class PrivateTraining:
     """Training run of a plan, for use in a ``with`` block: ``for batch in private: private.step(losses)``.
 
     *Guarantees.* The released model satisfies the plan's guarantee if each loss depends only on its own record, and
-    nothing else computed from batches enters the training run. The model, the loss and the loop are tested for this
-    before the charge. The budget is charged once, in the first step, after its losses are checked and before noise is
-    drawn. Failures after the charge are not refunded.
+    nothing else that is computed from batches enters the training run. Both conditions are tested on the model, the
+    loss and the loop before the charge. The budget is charged once, in the first step, after its losses are checked and
+    before noise is drawn. Failures after the charge are not refunded.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class PrivateTraining:
         return self._loop.begin()
 
     def step(self, losses: Tensor) -> bool:
-        """Add the clipped gradients of a micro-batch; after the last micro-batch of a sample, add noise and step.
+        """Add the clipped gradients of a micro-batch; after the last one of a sample, add noise and take a step.
 
         Parameters
         ----------
@@ -216,8 +216,8 @@ class PrivateTraining:
         Returns
         -------
         bool
-            Whether the optimizer stepped; if so, a scheduler may step too. False for other micro-batches, and for trial
-            batches of a rehearsal.
+            Whether the optimizer took a step; if True, a scheduler may take a step too. False for all micro-batches
+            except the last of a sample, and for the trial batches of a rehearsal.
 
         Raises
         ------
@@ -298,7 +298,7 @@ class PrivateTraining:
         return self.update.clip_norm
 
     def so_far(self) -> str:
-        """Describe the privacy loss as if only the steps so far had been planned; this is not a guarantee."""
+        """Describe the privacy loss of a plan with only the steps so far; this is not a guarantee for this run."""
         self._entered()
         return self.plan.so_far(self.update.draws)
 
@@ -341,12 +341,12 @@ class PrivateTraining:
 
     @property
     def extra(self) -> dict[str, Any]:
-        """In a resumed run, the ``extra`` data passed to `save` for its checkpoint; otherwise empty."""
+        """In a resumed run, the ``extra`` data that were passed to `save` with the checkpoint; otherwise empty."""
         self._entered()
         return self._checkpoint.extra
 
     def awaited(self) -> MicroBatch:
-        """Return the pending micro-batch, for implementations of steps.
+        """Return the pending micro-batch; used by the implementations of a step.
 
         Raises
         ------
@@ -360,7 +360,7 @@ class PrivateTraining:
         return self._loop.pending
 
     def finished(self, part: MicroBatch, draw: Draw | None = None) -> bool:
-        """Conclude a micro-batch after its sums were added. After the last micro-batch of a sample, add noise and step.
+        """Conclude a micro-batch after adding its sums; after the last one of a sample, add noise and take a step.
 
         Parameters
         ----------
@@ -372,7 +372,7 @@ class PrivateTraining:
         Returns
         -------
         bool
-            Whether the optimizer stepped.
+            Whether the optimizer took a step.
         """
         if self.gradients.was_run or self.gradients.outputs:
             self.gradients.forget()

@@ -103,7 +103,7 @@ class DPSVRG:
     def plan(
         self, n: int, epsilon: float, delta: float, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
     ) -> "DPSVRGPlan":
-        """Return the plan whose whole run meets (epsilon, delta), with rate, steps, snapshots and both noise levels.
+        """Return a plan with rate, steps, snapshots and noise, under which the whole run satisfies (epsilon, delta)-DP.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class DPSVRG:
         ParameterError
             If an argument is out of range.
         AssumptionError
-            If no amount of noise meets the goal.
+            If no amount of noise can meet the goal.
         """
         goal = ApproxDP(epsilon, checks.positive("delta", delta, "DP-SVRG has no pure guarantee."), adjacency)
         count = checks.count("n", n, N)
@@ -192,7 +192,7 @@ class DPSVRGPlan:
 
     @property
     def snapshots(self) -> int:
-        """Number of snapshots: one before every ``interval`` steps."""
+        """Number of snapshots: one snapshot is taken before every ``interval`` steps."""
         return math.ceil(self.steps / self.interval)
 
     @property
@@ -202,12 +202,12 @@ class DPSVRGPlan:
 
     @property
     def most_records(self) -> int:
-        """Public limit on the number of records, for the bound on rounding errors."""
+        """Public limit on the number of records, used to bound the rounding errors."""
         return most_records(self.n, self.adjacency)
 
     @property
     def deviations(self) -> tuple[float, float]:
-        """Standard deviations of the two noise terms in a step's direction: from the sample, and from the snapshot."""
+        """Standard deviations of the two noise terms in a step: noise of the sample, and noise of the snapshot."""
         method = self.method
         return (
             self.noise.scale * method.clip_norm / (self.rate * self.n),
@@ -233,7 +233,7 @@ class DPSVRGPlan:
         )
 
     def with_public(self, facts: dict[str, object]) -> ReleaseFacts:
-        """Return the facts with additional public facts about the model.
+        """Return the plan's facts for the record, extended by public facts about the model.
 
         Parameters
         ----------
@@ -313,14 +313,15 @@ class DPSVRGPlan:
         dataset
             Pairs (input, target): a map-style data set, or a tuple of two tensors.
         loss
-            Function of (outputs, targets) that returns one loss for each example. It is called at two points for each
-            batch, so custom training loops are not supported.
+            Function of (outputs, targets) that returns one loss for each example. The loss is evaluated at two sets of
+            parameters for each batch, the current ones and those of the snapshot, so custom training loops are not
+            supported.
         ledger
             Budget to charge; None charges nothing.
         example_inputs, collate_fn, num_workers, progress, request_id, bits
             See `DPSGDPlan.attach`.
         after_step
-            Callback that receives the number of steps after each step, for schedulers.
+            Callback called after each step with the number of steps completed so far, for example to step a scheduler.
 
         Returns
         -------

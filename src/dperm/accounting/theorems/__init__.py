@@ -23,11 +23,12 @@ planar_objective_delta                                             objective per
 thresholded_values_delta                                           noisy counts above a threshold          T73
 =================================================================  ======================================  ========
 
-Rényi DP (T16, T17, T24a, T26) is in ``dperm.accounting.rdp``. Noise scales, epsilons and deltas are rounded up; budgets
-to spend and lower bounds are rounded down. No function in this package reads data.
+Rényi DP (T16, T17, T24a, T26) is in ``dperm.accounting.rdp``. Noise scales, epsilons and deltas are rounded up; lower
+bounds, and epsilons to be spent per step, are rounded down. No function in this package reads data.
 
-There is no central-limit ("CLT-GDP") accountant, mu ~ q sqrt(T (e^{1/sigma^2} - 1)) (T19). It is a limit without an
-error bound, and underestimates epsilon: 1.618 instead of 1.828 at q = 0.01, sigma = 1, T = 1000 and delta = 1e-5.
+There is no central-limit ("CLT-GDP") accountant, mu ~ q sqrt(T (e^{1/sigma^2} - 1)) (T19), because this formula is a
+limit without an error bound. It underestimates epsilon: 1.618 instead of 1.828 at q = 0.01, sigma = 1, T = 1000 and
+delta = 1e-5.
 """
 
 from dperm.accounting.theorems.composition import (

@@ -56,8 +56,8 @@ def advanced_composition(epsilon: float, delta: float, *, count: int, slack: flo
             delta' = T delta + slack.
 
     Erratum E1: lecture S1 (see docs/errata.md) prints the denominator as e^{eps+1}. The printed formula is too small
-    and therefore unsafe. For eps = 1, T = 1000 and slack = 1e-6 it gives 398.8, where the true delta is 0.986 (T13).
-    The correct value is 628.3.
+    and therefore unsafe. For eps = 1, T = 1000 and slack = 1e-6 it gives 398.8, but at this epsilon the true delta is
+    0.986 (T13). The correct value is 628.3.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def advanced_composition(epsilon: float, delta: float, *, count: int, slack: flo
 def advanced_composition_delta(delta: float, *, count: int, slack: float) -> float:
     """Return the sharper delta of T12, 1 - (1 - delta)^T (1 - slack).
 
-    Each mechanism is pure outside an event of probability delta [Kairouz, Oh & Viswanath 2015]. These events are
+    Each mechanism is eps-DP outside an event of probability delta [Kairouz, Oh & Viswanath 2015]. These events are
     independent, so their union has probability 1 - (1 - delta)^T. The slack applies to the complement.
 
     Parameters
@@ -142,7 +142,7 @@ def per_step_epsilon(epsilon: float, *, count: int, slack: float) -> float:
     Returns
     -------
     float
-        Epsilon per step, rounded *down*, since a noise scale divides by it.
+        Epsilon per mechanism, rounded *down*, since a noise scale is inversely proportional to it.
 
     Raises
     ------

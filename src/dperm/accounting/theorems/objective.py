@@ -10,7 +10,7 @@ from dperm.privacy.gaussian_profile import mills_ratio
 
 
 def planar_objective_delta(epsilon: float, noise_multiplier: float, *, determinant: float) -> float:
-    """Return delta(epsilon) of objective perturbation under replace_one, for any slopes, by T41 (a).
+    """Return delta(epsilon) of objective perturbation under replace_one, for slopes of any sign, by T41 (a).
 
     Theorem T41 (a).
         U = c + s^2/2 + s R, s = 2L/sigma, R ~ chi_2, bounds the privacy loss. With r = (epsilon - c)/s - s/2 and the

@@ -23,7 +23,8 @@ def shuffled_delta_lower(epsilon: float, noise_multiplier: float, *, batches: in
     """Return a lower bound on the delta of one shuffled epoch of DP-SGD with ``batches`` steps.
 
     Theorem T27 [Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang 2024].
-        With P = T^{-1} sum_t N(2 e_t, sigma^2 I) and Q = T^{-1} sum_t N(e_t, sigma^2 I), zero-out neighbours,
+        With P = T^{-1} sum_t N(2 e_t, sigma^2 I) and Q = T^{-1} sum_t N(e_t, sigma^2 I), for neighbours in which one
+        record is replaced by a blank record,
             delta >= max_C [1 - F((C-2)/sigma) F(C/sigma)^{T-1}] - e^eps [1 - F((C-1)/sigma) F(C/sigma)^{T-1}],
         where F is the standard normal distribution function. The underlying event is "some step exceeds C".
 
@@ -78,7 +79,7 @@ def _log1mexp(x: Array) -> Array:
 
 
 def shuffle_without_amplification(noise_multiplier: float, epochs: int, *, adjacency: Adjacency | str) -> float:
-    """Return the mu of Gaussian DP for shuffled or fixed batches, where every record is in one batch per epoch.
+    """Return the mu of Gaussian DP for shuffled or fixed batches, where every record is in exactly one batch per epoch.
 
     Theorem T27 (second part).
         E epochs in which each record is in exactly one batch, with noise multiplier sigma on the clipped sum, are
@@ -86,9 +87,9 @@ def shuffle_without_amplification(noise_multiplier: float, epochs: int, *, adjac
         numbers of records and batches and the divisor of the sum are public. The permutation does not depend on the
         data.
 
-    There is no such bound under add_remove, since removing a record moves other records to other batches. With a fixed
-    order, an epoch of T batches then has mu = sqrt(4(T-1)+1)/sigma, which is attained. If the number of steps depends
-    on n, no bound holds.
+    There is no such bound under add_remove, since removing a record moves other records to other batches. For a fixed
+    order, one epoch of T batches has mu = sqrt(4(T-1)+1)/sigma under add_remove, and this value is attained. If the
+    number of steps depends on n, no bound holds.
 
     Parameters
     ----------

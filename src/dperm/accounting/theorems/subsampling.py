@@ -27,7 +27,7 @@ def amplify_poisson(
         mechanism must be (eps, delta)-DP under BOTH relations. The base mechanism must be defined on inputs of every
         size, and each step must draw a fresh sample.
 
-    Under replace_one, the formula does not hold for the (eps, delta) that a base mechanism has under add_remove.
+    Under replace_one, the formula does not hold if the base mechanism is (eps, delta)-DP only under add_remove.
     Example: for the Gaussian mechanism with sigma = 1, at eps = 1 and q = 0.1, the subsampled mechanism has a delta of
     0.02295 under replace_one, whereas the formula gives 0.01269.
 
@@ -75,11 +75,11 @@ def amplify_without_replacement(
     Theorem T21 [Balle, Barthe & Gaboardi 2018].
         Let the sample be uniform, of m out of n records, and the base mechanism (eps, delta)-DP under replace_one on m
         records. The result is (ln(1 + q (e^eps - 1)), q delta)-DP, with q = m/n under replace_one and q = m/(n+1) under
-        add_remove, where n is the smaller size.
+        add_remove, where n is the size of the smaller data set.
 
-    Under add_remove n is private, so ``population`` must be a public lower bound on n. The formula does not
-    hold for the (eps, delta) that a base mechanism has under add_remove. Example: for m = 3 and neighbours with n = 3
-    and 4 records, the true delta is 0.3824, whereas the formula gives 0.0952.
+    Under add_remove n is private, so ``population`` must be a public lower bound on n. The formula does not hold if the
+    base mechanism is (eps, delta)-DP only under add_remove. Example: for m = 3 and neighbours with n = 3 and 4 records,
+    the true delta is 0.3824, whereas the formula gives 0.0952.
 
     Parameters
     ----------
@@ -127,8 +127,8 @@ def poisson_gaussian_delta(
         add:    the same with c = 1 - (1-q) e^eps in place of q, and 0 if c <= 0.
 
     Proof of the second formula: with p = (1-q) N(0) + q N(1), the difference N(0) - e^eps p is c N(0) - (c + e^eps - 1)
-    N(1). These deltas do not compose. Compose the pair of each direction and take the larger delta at the end, as
-    `account` does.
+    N(1). Deltas from this formula cannot be composed. Compose the pair of each direction and take the larger delta at
+    the end, as `account` does.
 
     Parameters
     ----------
@@ -181,7 +181,8 @@ def without_replacement_gaussian_delta(epsilon: float, noise_multiplier: float, 
     Theorem T24 (profile) [Balle et al. 2018; Zhu, Dong & Wang 2022, Thm 11], eps >= 0.
         q delta_GDP(ln(1 + (e^eps - 1)/q); 2/sigma), since a replaced record changes the clipped sum by up to 2.
 
-    The bound is valid but not tight, and it does not compose. For compositions, T24 gives a dominating pair.
+    The bound is valid but not tight. Deltas from this formula cannot be composed; for compositions, T24 gives a
+    dominating pair.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class AdditiveSubject:
 def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> AdditiveSubject:
     """Build an audit subject from an additive mechanism.
 
-    The two values differ by the mechanism's sensitivity along the first axis.
+    The values with and without the record differ by the mechanism's sensitivity along the first axis.
 
     Parameters
     ----------

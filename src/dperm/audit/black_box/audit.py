@@ -34,11 +34,12 @@ def audit(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Finding:
-    """Run ``subject`` many times, include the record according to coin flips, and guess these flips.
+    """Run ``subject`` many times, including the record by coin flips, and guess each flip from the output.
 
-    **Guarantees.** If the subject keeps its claim, the finding reports a violation with probability at most 1 -
+    **Guarantees.** If the subject satisfies its claim, the finding reports a violation with probability at most 1 -
     confidence over the coin flips and the noise (A4, A5). This holds for any scores, neighbours and number of runs; a
-    poor choice makes the bounds weaker, but never invalid. The absence of a violation does not prove the claim.
+    poor choice of these makes the bounds weaker, but never invalid. The absence of a violation does not prove the
+    claim.
 
     **Edge cases.**
 
@@ -55,7 +56,8 @@ def audit(
     runs
         Number of runs.
     statistics
-        Statistics to test; by default those of the subject. They divide alpha in proportion to their ``share``.
+        Statistics to test; by default those of the subject. The error probability alpha = 1 - ``confidence`` is divided
+        among them in proportion to their ``share``.
     confidence
         Simultaneous confidence level of all bounds.
     delta
@@ -76,7 +78,7 @@ def audit(
         Before any run, if the subject has no claim (or no claim at ``delta``), there is no statistic, or there are too
         few runs for any bound. After the runs, if a statistic does not return one number for each run.
     DataError
-        If outputs are not numbers, or not one row for each run.
+        If the outputs are not numbers, or there is not exactly one row per run.
 
     Examples
     --------

@@ -80,7 +80,7 @@ class LineProblem:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """One-dimensional problem with and without a record; under replace_one, a different record takes its place.
+    """One-dimensional problem with and without a record; under replace_one, another record replaces the absent record.
 
     Attributes
     ----------
@@ -113,10 +113,10 @@ class Neighbours:
         return LineProblem(self.spec, self.rest if self.other is None else (self.other, *self.rest))
 
     def data(self, included: bool) -> BoundedData:
-        """Return the training data of one side, for a plan.
+        """Return the training data with or without the record, for a plan.
 
         The values are in the first of ``dim`` columns. If n is public, rows of zeros are appended until there are n
-        rows; under add_remove, one row of zeros is appended on both sides.
+        rows. Under add_remove, one row of zeros is appended to both data sets.
 
         Parameters
         ----------

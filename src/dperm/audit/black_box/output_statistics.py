@@ -26,13 +26,14 @@ RIDGE = 1e-9
 def low_order_bits(without: ArrayLike, included: ArrayLike, *, share: float = 1.0) -> FixedThreshold:
     """Return a test of whether an output w can be a floating-point sum s + noise (A12).
 
-    Here s is the noiseless output of either side. A floating-point sum w = s + noise often satisfies fl(fl(w - s) + s)
-    = w; a sum with a different s often does not. The guess is "out" if w fails this test only for the s with the
-    record, and "in" if w fails it only for the s without the record. Otherwise there is no guess. The rule is fixed in
-    advance. The test also depends on the size of the output, since doubles are coarser at larger values. A correct
-    mechanism may therefore have a bound above 0, but not above its claim. Only a bound above the claim is a leak. For
-    raw Laplace noise with s = 0 without the record and s = 1 with it, w fails the test for s = 1 in two fifths of the
-    runs without the record, and never in runs with the record. Noise on a grid reveals nothing beyond its claim.
+    Here s is the noiseless output, either with or without the record. A floating-point sum w = s + noise often
+    satisfies fl(fl(w - s) + s) = w, where fl rounds to a double; a sum with a different s often does not. The guess is
+    "out" if w fails this test only for the value s with the record, and "in" if w fails the test only for the value s
+    without the record. Otherwise no guess is made. The rule is fixed in advance. The test also depends on the size of
+    the output, since doubles are coarser at larger values. A correct mechanism may therefore have a bound above 0, but
+    not above its claim. Only a bound above the claim is a leak. As an example, take raw Laplace noise, s = 0 without
+    the record and s = 1 with the record. Then w fails the test for s = 1 in two fifths of the runs without the record,
+    and in no run with the record. Noise on a grid reveals nothing beyond its claim.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def projection(*, share: float = 1.0, split: float = SPLIT, gaussian: bool = Fal
 
 
 def step_differences(*, share: float = 1.0, split: float = SPLIT) -> SelectedThreshold:
-    """Return a statistic of the differences between consecutive steps, in which repeated noise cancels.
+    """Return a statistic based on the differences between consecutive steps, in which repeated noise cancels.
 
     The outputs have the shape (runs, steps, ...).
 

@@ -24,13 +24,14 @@ from dperm.presentation.spelling import arg
 
 
 def of_plan(plan: Plan | PreparationPlan, *, bits: Bits | None = None, workers: int = 1) -> Subject:
-    """Build an audit subject from a plan, with neighbours chosen for its method, and with the plan's own noise.
+    """Build an audit subject from a plan, with neighbours that suit its method, and with the plan's own noise.
 
     Output, objective and gradient perturbation are audited in one dimension, where the likelihood ratio is known and
     100,000 runs take seconds. Their bounds are close to the claim where the theorem is tight. Plans in more dimensions
-    are tested along one axis, where pure-DP noise hides more and the bounds are weaker. A private preparation runs on a
-    table of frequent numbers, where one record attains the sensitivity of both releases. All other plans run unchanged,
-    one run at a time, with a record and its opposite. This attack is weaker.
+    are tested along one axis. There, the noise of pure DP hides the record better, so the bounds are weaker. A private
+    preparation runs on a table of frequent numbers, where one record attains the sensitivity of both releases. All
+    other plans run unchanged, one run at a time, on neighbours that consist of a record and its opposite (or no
+    record). This attack is weaker.
 
     Parameters
     ----------

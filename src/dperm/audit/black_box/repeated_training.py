@@ -172,10 +172,11 @@ def repeated(
         The claimed guarantee of ``train``, under an adjacency for which the two data sets are neighbours.
     workers
         Number of processes. Processes are forked where possible; otherwise ``train`` and the data must be picklable.
-        Every process needs its own random numbers, as the noise of dperm and the global generators of random, numpy and
-        torch provide. A generator stored in ``train`` would be copied to every process. Create such a generator inside
-        ``train``, without a seed, or use one process. Each process first performs 6 to 38 training runs that the audit
-        does not use, to detect copied random numbers. A mixture of copied and fresh numbers is not detected.
+        Every process needs its own random numbers. The noise of dperm satisfies this, and so do the global generators
+        of random, numpy and torch. A generator stored in ``train`` would be copied to every process. Create such a
+        generator inside ``train``, without a seed, or use one process. Each process first performs 6 to 38 training
+        runs that the audit does not use, to detect copied random numbers. A mixture of copied and new random numbers is
+        not detected.
     statistics
         Statistics to test; by default `projection` and `low_bits`.
     profile

@@ -55,7 +55,7 @@ class Statistic(Protocol):
         """
 
     def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
-        """Return the lower bound on epsilon; it is wrong with probability at most ``alpha``.
+        """Return the lower bound on epsilon, which is wrong with probability at most ``alpha``.
 
         Parameters
         ----------
@@ -84,8 +84,8 @@ class FixedThreshold:
     score
         Function from outputs to a number for each run.
     threshold
-        Guess "in" for scores of at least ``threshold`` and "out" for scores of at most ``lower``; otherwise abstain. A
-        threshold of 0 makes a guess in every run.
+        The guess is "in" for scores of at least ``threshold``, and "out" for scores of at most ``lower``. For other
+        scores no guess is made. With a threshold of 0, a guess is made in every run.
     lower
         Threshold for "out"; by default minus ``threshold``.
     share
@@ -125,7 +125,7 @@ class FixedThreshold:
         return -self.threshold if self.lower is None else self.lower
 
     def tested(self, runs: int) -> int:
-        """Return ``runs``: every run is available for guesses.
+        """Return ``runs``, because every run is available for guesses.
 
         Parameters
         ----------
@@ -269,7 +269,7 @@ class SimulatedThreshold:
         require_statistic(self.name, self.share, self.score)
 
     def tested(self, runs: int) -> int:
-        """Return ``runs``: every run is available for guesses."""
+        """Return ``runs``, because every run is available for guesses."""
         return runs
 
     def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:

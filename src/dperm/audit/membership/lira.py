@@ -33,12 +33,12 @@ def lira(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> MembershipResult:
-    """Attack models made by ``make`` and trained on halves of the records, with LiRA.
+    """Attack models made by ``make`` with LiRA (likelihood-ratio attack); each model is trained on half of the records.
 
     The function trains ``models`` models, and each record is in half of them. Each model in turn is the target; the
-    attacker uses the others except the target's complement. Scores pooled over targets are dependent, so ``roc`` is
-    descriptive. Under add_remove, the first model alone is a one-run audit, because its coin flips are fair,
-    independent of each other, and independent of the other pairs of models.
+    attacker uses all other models, except the model trained on the other half. Scores pooled over targets are
+    dependent, so ``roc`` is descriptive. Under add_remove, the attack on the first model alone is a one-run audit. The
+    coin flips of this model are fair, independent of each other, and independent of the other pairs of models.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def lira_logistic(
 
 
 def lira_on_scores(scores: Reals, mask: Mask, *, adjacency: Adjacency | str = "add_remove") -> MembershipResult:
-    """Attack K models with LiRA from their scores (n, K), for models trained elsewhere with `paired_coins`.
+    """Attack K models with LiRA, given the scores (n, K) of models trained elsewhere with `paired_coins`.
 
     Parameters
     ----------

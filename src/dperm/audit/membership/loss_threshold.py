@@ -12,7 +12,7 @@ from dperm.audit.membership.scoring import Pair, checked_pair, scores_of
 def loss_threshold(model: object, members: Pair, non_members: Pair) -> MembershipResult:
     """Attack with one loss threshold for all records (Yeom, Giacomelli, Fredrikson & Jha 2018).
 
-    The AUC exceeds 1/2 if the model fits its training data better than fresh data. All scores come from one model, so
+    The AUC exceeds 1/2 if the model fits its training data better than new data. All scores come from one model, so
     they are dependent, and intervals are descriptive.
 
     Parameters

@@ -22,11 +22,10 @@ def paired_coins(
     Each record is in exactly half of the models, so its effect on a model can be estimated.
 
     Under add_remove the coin flips of a column are independent and fair, as a one-run audit requires (A6). Under
-    replace_one every model is trained on exactly half of the records. Replacing a given
-    record in a random training set ("in") with a random record outside the set gives a random training set without it
-    ("out"). The guarantee still
-    bounds the attack on each record, because hockey-stick divergences are jointly convex, but the coin flips of one
-    column are dependent.
+    replace_one every model is trained on exactly half of the records. Take a random training set that contains a given
+    record ("in"), and replace this record with a random record outside the set. The result is a random training set
+    without the given record ("out"). The guarantee therefore still bounds the attack on each record, because
+    hockey-stick divergences are jointly convex. The coin flips of one column, however, are dependent.
 
     Parameters
     ----------

@@ -133,9 +133,9 @@ class Roc:
         Dependence between trials. Intervals are confidence intervals only for independent trials. Scores of records of
         *one* model depend on each other through the model, and their intervals are descriptive.
     adjacency
-        Neighbouring relation between "in" and "out". A record that is present or absent is added or removed;
-        replace_one applies only if a different record takes its place. None for dependent trials with an unknown
-        relation.
+        Neighbouring relation between "in" and "out". If the record is either present or absent, the relation is
+        add_remove; replace_one applies only if another record replaces an absent record. None for dependent trials
+        whose relation is unknown.
 
     Examples
     --------
@@ -239,7 +239,7 @@ class Roc:
         return area_interval(self.members, self.non_members, checks.positive_delta("confidence", confidence))
 
     def at(self, false_positive_rate: float, confidence: float = 0.95) -> Rate:
-        """Return the point at the lowest threshold with at most this false-positive rate.
+        """Return the point of the curve at the lowest threshold with at most this false-positive rate.
 
         The threshold is the score of a non-member, so it is independent of the members. Given the threshold, the number
         of true positives is binomial, and the Clopper-Pearson interval applies. Without ties, the true false-positive
@@ -354,7 +354,8 @@ class Roc:
     def exceeds(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> bool:
         """Return whether the attack refutes the guarantee, with error probability at most 1 - confidence.
 
-        A curve that crosses the limit at some point is no proof, since every tested point costs confidence (A5).
+        A curve that crosses the limit at some point does not refute the guarantee by itself, since every tested point
+        costs confidence (A5).
 
         Parameters
         ----------
@@ -370,7 +371,7 @@ class Roc:
 
     @property
     def hint(self) -> str:
-        """Advice if scores are clearly lower for members than for non-members; "" otherwise."""
+        """Advice to the user if scores are clearly lower for members than for non-members; "" otherwise."""
         return "" if self.auc_interval(REVERSAL_CONFIDENCE)[1] >= 0.5 else str(REVERSED_SCORES)
 
     @property

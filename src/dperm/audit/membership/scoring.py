@@ -69,7 +69,7 @@ def scores_of(model: object, X: ArrayLike, y: ArrayLike) -> Floats:
     * two classes and ``decision_function``: the margin y f(x), for logistic regression log(p_y / (1 - p_y));
     * ``predict_proba``: log(p_y / (1 - p_y)), Carlini et al.'s logit score, an increasing function of log p_y;
     * several classes and ``decision_function``: f_y - log sum of e^f over the others, the logit score of a softmax;
-    * else ``predict``: minus the squared residual.
+    * otherwise, ``predict``: minus the squared residual.
 
     Parameters
     ----------

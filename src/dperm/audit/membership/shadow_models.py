@@ -36,10 +36,10 @@ def shadow_models(
 ) -> MembershipResult:
     """Attack a fitted classifier with one attack model per class (Shokri, Stronati, Song & Shmatikov 2017).
 
-    Each shadow model is trained on half of the attacker's own ``population``. Its confidence vectors on both halves,
-    with the membership bits, are the training data of one logistic regression per class. These regressions then score
-    the target's confidence vectors. All scores come from one target, so they are dependent, and intervals are
-    descriptive.
+    Each shadow model is trained on half of the attacker's own ``population``. One logistic regression per class is
+    trained on the confidence vectors of the shadow models for both halves, with the membership bits as labels. These
+    regressions then score the target's confidence vectors. All scores come from one target, so they are dependent, and
+    intervals are descriptive.
 
     Parameters
     ----------

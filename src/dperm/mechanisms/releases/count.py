@@ -28,7 +28,8 @@ class Count(NoisyStatistic[int]):
     Parameters
     ----------
     goal
-        Guarantee of one release. PureDP and most ApproxDP goals use Laplace noise; the other goals use Gaussian noise.
+        Guarantee of one release. Laplace noise is used for PureDP and most ApproxDP goals, and Gaussian noise for the
+        other goals.
 
     Examples
     --------

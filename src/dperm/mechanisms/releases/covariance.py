@@ -37,17 +37,17 @@ class Covariance(NoisyStatistic[Floats]):
     """Mean of (x - c)(x - c)^T over rows x, for a public centre c, with x - c clipped to the L2 norm R.
 
     With c near the mean this is the covariance matrix. Rows become integers of 20 bits, and their products are summed
-    exactly. One release adds noise to the diagonal, to the entries above it, and under add/remove to R^2 times the
-    number of records. Entries above the diagonal carry the weight 181/128, just below sqrt 2. The norm of the released
-    vector is therefore at most the Frobenius norm of the matrix, and off-diagonal entries get less noise. The L2
-    sensitivity is sqrt(2) R^2 under both relations.
+    exactly. One release adds noise to the diagonal, to the entries above the diagonal and, under add/remove, to R^2
+    times the number of records. Entries above the diagonal carry the weight 181/128, just below sqrt 2. The norm of the
+    released vector is therefore at most the Frobenius norm of the matrix, and off-diagonal entries get less noise. The
+    L2 sensitivity is sqrt(2) R^2 under both relations.
 
     Parameters
     ----------
     goal
         Guarantee of one release.
     norm
-        Bound R on the L2 norm of x - c; longer differences are scaled down to norm R.
+        Bound R on the L2 norm of x - c; longer rows x - c are scaled down to norm R.
     dim
         Number d of entries in a row.
     center
@@ -58,8 +58,8 @@ class Covariance(NoisyStatistic[Floats]):
     psd
         Whether to release the nearest positive semidefinite matrix instead, by post-processing.
     average
-        Whether to release the mean. False releases the sum. Under add/remove the release then has no number of records,
-        and the L2 sensitivity is R^2 (T78).
+        Whether to release the mean. False releases the sum. Under add/remove, a sum is released without the number of
+        records, and its L2 sensitivity is R^2 (T78).
 
     Examples
     --------
@@ -117,7 +117,7 @@ class Covariance(NoisyStatistic[Floats]):
 
     @property
     def standard_error(self) -> Floats | None:
-        """Standard deviation of the noise in each entry, smaller off the diagonal; None if it is over a private n."""
+        """Standard deviation of the noise in each entry, smaller off the diagonal; None for a mean over a private n."""
         if self.average and self.n is None:
             return None
         diagonal = self.mechanism.standard_deviation / ((self.n or 1) if self.average else 1)
@@ -156,7 +156,7 @@ class Covariance(NoisyStatistic[Floats]):
         return Totals(values + count, len(rows))
 
     def finished(self, noisy: Floats, n: int | None) -> Floats:
-        """Return the symmetric matrix of sums, or of means: the noisy sums divided by the public or the noisy n.
+        """Return the symmetric matrix of sums, or of means (the noisy sums divided by the public or the noisy n).
 
         Parameters
         ----------

@@ -45,7 +45,7 @@ class Histogram(NoisyStatistic[Integers]):
     categories
         Distinct public values, for categorical data.
     outside
-        Treatment of numbers outside the edges: "clip" (the default) counts them in the nearest bin, "drop" ignores
+        Treatment of numbers outside the edges: "clip" (the default) counts them in the nearest bin; "drop" ignores
         them. A value outside the categories is always dropped. A value of a different kind from the categories (a
         number among strings, a missing value) is refused.
 

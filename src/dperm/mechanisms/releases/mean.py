@@ -23,7 +23,7 @@ from dperm.privacy import Adjacency
 class Mean(NoisyStatistic[float]):
     """Mean of numbers clipped to public bounds.
 
-    Let m be the middle and h the half width of [low, high].
+    Let m be the middle of [low, high], and h half its width.
 
     - Under replace-one n is public. The sum of x - m has sensitivity high - low, and the release is
       m + (sum + noise)/n, a mean of sensitivity (high - low)/n (T5). The estimate is unbiased, and may lie outside the

@@ -32,15 +32,16 @@ class Quantile(GridSelection[float]):
 
         cost(h) = max(0, #{x < h} - q n, q n - #{x <= h})
 
-    counts the records between h and the quantile, and Delta is max(q, 1 - q) under add/remove and 1 under replace-one.
-    The cost is constant between two adjacent records. The release therefore first draws an interval between records,
-    weighted by its length, and then a uniform candidate in this interval. The probabilities are exact (T10): q is a
-    multiple of 2^-20, so costs are exact doubles for up to 2^33 records, and the draw among the candidates is exact.
+    is the number of records between h and the quantile, and Delta is max(q, 1 - q) under add/remove and 1 under
+    replace-one. The cost is constant between two adjacent records. The release therefore first draws an interval
+    between adjacent records, with a weight that includes its length, and then a uniform candidate in this interval. The
+    probabilities are exact (T10): q is a multiple of 2^-20, so costs are exact doubles for up to 2^33 records, and the
+    draw among the candidates is exact.
 
     Parameters
     ----------
     goal
-        PureDP, or ApproxDP; the delta of ApproxDP is not used.
+        PureDP or ApproxDP; the delta of an ApproxDP goal is not used.
     q
         Quantile in (0, 1), rounded to a multiple of 2^-20; 0.5 is the median.
     bounds
@@ -87,7 +88,7 @@ class Quantile(GridSelection[float]):
 
     @cached_property
     def unit(self) -> Fraction:
-        """Exact factor epsilon / (2 Delta) of the cost."""
+        """Exact factor epsilon / (2 Delta) by which the cost is multiplied."""
         return Fraction(self.goal.epsilon) / (2 * self.sensitivity)
 
     @property
@@ -138,7 +139,7 @@ class Quantile(GridSelection[float]):
         return self._release(lambda: self.stretches(data), budget, bits)
 
     def snapped(self, data: ArrayLike) -> Integers:
-        """Return the index of the nearest candidate for each record, which is **not private**.
+        """Return the index of the candidate nearest to each record. The result is **not private**.
 
         Parameters
         ----------
@@ -153,7 +154,7 @@ class Quantile(GridSelection[float]):
         return self.grid.nearest(records.column(data))
 
     def stretches(self, data: ArrayLike) -> EqualCostRuns:
-        """Return all candidates in runs of equal cost, with exact costs, which are **not private**.
+        """Return all candidates in runs of equal cost, with the exact costs. The result is **not private**.
 
         The runs are the distinct records, and the gaps before, between and after them.
 

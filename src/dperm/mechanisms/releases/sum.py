@@ -110,9 +110,10 @@ class Sum(NoisyStatistic[Numbers]):
 
     @property
     def offset(self) -> int:
-        """Offset subtracted from each number, in steps, and added back after the noise; 0 if n is private.
+        """Offset in steps, subtracted from each number and added back after the noise; 0 if n is private.
 
-        Under replace-one the offset is the middle of the interval, so the sum stays small for intervals far from 0.
+        Under replace-one the offset is the middle of the interval, so the sum stays small even if the interval is far
+        from 0.
         """
         return self.clip.middle if self.adjacency is Adjacency.REPLACE_ONE else 0
 
@@ -144,7 +145,7 @@ class Sum(NoisyStatistic[Numbers]):
         return Totals([total + moved for total in sums], found)
 
     def finished(self, noisy: Floats, n: int | None) -> Numbers:
-        """Return the sum, with the offset of n public records added back.
+        """Return the sum, after adding back n times the offset for a public n.
 
         Parameters
         ----------

@@ -58,13 +58,14 @@ class Threshold(GridSelection[Cut]):
     add/remove all counts change in one direction, by 0 to 1, and r = epsilon (T8).
 
     The number of errors is constant between two adjacent records. The release therefore first draws an interval between
-    records, weighted by its length, and then a uniform threshold in this interval. The probabilities are exact (T10).
-    Errors are counted on the unclipped data, so a record outside the bounds still causes at most one error.
+    adjacent records, with a weight that includes its length, and then a uniform threshold in this interval. The
+    probabilities are exact (T10). Errors are counted on the unclipped data, so a record outside the bounds still causes
+    at most one error.
 
     Parameters
     ----------
     goal
-        PureDP, or ApproxDP; the delta of ApproxDP is not used.
+        PureDP or ApproxDP; the delta of an ApproxDP goal is not used.
     bounds
         Public range (low, high) of the thresholds.
     classes
@@ -75,8 +76,8 @@ class Threshold(GridSelection[Cut]):
         Number of intervals of the grid on [low, high], a power of two up to 2^30. The loss of accuracy is proportional
         to the logarithm of this number.
     invalid
-        "raise" refuses data with a number that is not finite or a label outside the classes; "drop" counts no error for
-        such a record under any rule.
+        "raise" rejects data that contain a non-finite number or a label outside the classes; with "drop", such a record
+        counts as no error under any rule.
 
     Examples
     --------
@@ -109,12 +110,12 @@ class Threshold(GridSelection[Cut]):
 
     @property
     def candidates(self) -> int:
-        """Number G of candidate rules: thresholds times directions."""
+        """Number G of candidate rules: the number of thresholds times the number of directions."""
         return self.grid.size * (2 if self.orientation == EITHER else 1)
 
     @cached_property
     def unit(self) -> Fraction:
-        """Exact factor r of the number of errors."""
+        """Exact factor r by which the number of errors is multiplied."""
         return Fraction(self.goal.epsilon) / sensitivities.errors_span(self.goal.adjacency)
 
     @property
@@ -196,9 +197,9 @@ class Threshold(GridSelection[Cut]):
         return self._release(lambda: self.stretches(data, labels), budget, bits)
 
     def stretches(self, data: ArrayLike, labels: ArrayLike) -> EqualCostRuns:
-        """Return all rules in runs with the same number of errors, which are **not private**.
+        """Return all rules in runs with the same number of errors. The result is **not private**.
 
-        Rules of the reverse direction come second.
+        Rules of the reverse direction come after the others.
 
         Parameters
         ----------

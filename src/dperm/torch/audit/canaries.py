@@ -38,13 +38,13 @@ class TrainingCanaries:
     Parameters
     ----------
     records
-        Pair (inputs, targets) of tensors with a canary in each row, in the shapes and types of the data set's records.
+        Pair (inputs, targets) of tensors with one canary per row, with the shapes and types of the data set's records.
     alternatives
-        As many records as ``records``, for plans under replace_one. The i-th alternative replaces the i-th canary if
-        that canary is left out. Under add_remove, pass None; left-out canaries are then not replaced.
+        Replacement records, one per canary, for plans under replace_one. The i-th alternative replaces the i-th canary
+        if this canary is left out. Under add_remove, pass None; canaries that are left out are then not replaced.
     seed
         Seed of the coin flips; None draws a seed from the operating system. The flips themselves cannot be passed,
-        because no bound is valid for dependent flips, such as a random half of exactly m/2 canaries.
+        because no bound is valid for dependent flips, such as those that select exactly half of the canaries.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class TrainingCanaries:
         return len(self.records[0])
 
     def inserted(self) -> Pairs:
-        """Return the records for the training data: included canaries, and alternatives of the others."""
+        """Return the records for the training data: included canaries, and alternatives of all other canaries."""
         chosen = torch.from_numpy(self.included.copy())
         if self.alternatives is None:
             return self.records[0][chosen], self.records[1][chosen]
@@ -135,7 +135,7 @@ def one_hot(
     """Return canaries with one nonzero feature each, feature i for canary i.
 
     In linear layers, the gradients of these canaries are orthogonal. This is the worst case for the guarantee, since
-    canaries do not interfere with each other and a large ``scale`` makes gradients reach the clipping norm. Under
+    canaries do not interfere with each other, and with a large ``scale`` the gradients reach the clipping norm. Under
     replace_one, build `TrainingCanaries` yourself from these records and pass ``alternatives``.
 
     Parameters

@@ -112,7 +112,7 @@ class Watch:
         self._evidence = np.zeros(len(canaries))
 
     def see(self, private: PrivateTraining) -> None:
-        """Observe a step, right after ``private.step`` has returned True and before gradients are set to zero.
+        """Observe a step. Call this right after ``private.step`` has returned True, before gradients are set to zero.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class Watch:
 
     @property
     def black_box(self) -> Floats:
-        """Decrease of each canary's loss from the initial to the current model, minus that of its alternative."""
+        """Decrease of each canary's loss during training, minus the decrease of its alternative's loss."""
         return self._first - self._losses()
 
     def _evidence_of(self, products: Products) -> Floats:

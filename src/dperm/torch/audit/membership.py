@@ -37,7 +37,7 @@ def logit_scores(model: nn.Module, records: Pairs) -> Floats:
     """Return log(p_y / (1 - p_y)) for the class y of each record, with the model in evaluation mode.
 
     The score is a decreasing function of the loss. It is computed from the outputs z as z_y minus the log-sum-exp of
-    the others, so no probability is rounded to 1. A single output is the logit of class 1.
+    the other outputs, so no probability is rounded to 1. A single output is the logit of class 1.
 
     Parameters
     ----------
@@ -102,10 +102,10 @@ def lira(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> MembershipResult:
-    """Attack models with LiRA, each trained by ``train`` on a random half of the records.
+    """Attack models with LiRA (likelihood-ratio attack); ``train`` trains each model on a random half of the records.
 
-    Each model in turn is the target. All others, except the model trained on the complementary half, are the attacker's
-    shadow models.
+    Each model in turn is the target. All other models, except the model trained on the complementary half, are the
+    attacker's shadow models.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ This is nearly optimal for a Gaussian trade-off curve and a few hundred to a few
 
 
 class Access(StrEnum):
-    """Auditor's access to a training run. The guarantee covers both kinds."""
+    """Auditor's access to a training run. The guarantee covers both kinds of access."""
 
     WHITE_BOX = "white_box"
     """The noisy gradient of every step, and so the model after every step."""
@@ -99,7 +99,7 @@ def audit_training(
     Parameters
     ----------
     plan
-        Plan whose n counts the data set and the canaries together.
+        Plan whose n is the number of records in the data set plus the number of canaries.
     model
         Any module accepted by `DPSGDPlan.attach`.
     canaries
@@ -114,8 +114,8 @@ def audit_training(
         With "white_box", the auditor sees the noisy gradient of every step; with "black_box", only the losses of the
         final model. The guarantee covers both, and "white_box" gives tighter bounds.
     guesses
-        Number k+ of canaries guessed "in" (the highest scores), and number k- guessed "out" (the lowest scores). Both
-        are fixed in advance; None uses a tenth of the canaries for each.
+        Number of canaries guessed "in" (those with the highest scores), and number guessed "out" (those with the lowest
+        scores). Both numbers are fixed in advance; None uses a tenth of the canaries for each.
     confidence
         Confidence level of the lower bound, in (0, 1).
     ledger, bits
@@ -131,7 +131,7 @@ def audit_training(
     Raises
     ------
     ParameterError
-        If the plan, the canaries and the data set do not fit together, or if the audit could not refute any claim.
+        If the plan, the canaries and the data set are incompatible, or if the audit could not refute any claim.
     """
     check_plan(plan, canaries, dataset)
     trainable(model)
@@ -181,14 +181,14 @@ def finding_of(
     guesses: Guesses | None = None,
     confidence: float = 0.95,
 ) -> Finding:
-    """Return the finding of an observed training run, from a number of guesses fixed in advance.
+    """Return the finding for an observed training run, given the number of guesses, which is fixed in advance.
 
     Parameters
     ----------
     plan
         Plan of the training run, with its claim.
     watch
-        Observer that has seen every step; for "black_box", only the initial and the final model matter.
+        Observer that has seen every step. For "black_box", only the initial and the final model are used.
     access, guesses, confidence
         See `audit_training`.
 

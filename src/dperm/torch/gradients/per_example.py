@@ -202,7 +202,7 @@ class PerExampleGradients:
     def unclipped(
         self, losses: Tensor, clipping: Clipping, clip_norm: float = 1.0, *, double: bool = False
     ) -> UnclippedGradients:
-        """Return the unclipped gradients for losses accepted by `checked_losses`.
+        """Return the unclipped gradients of losses that `checked_losses` has accepted.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class PerExampleGradients:
 
     @property
     def was_run(self) -> bool:
-        """Whether a forward pass with gradients is recorded and not yet used."""
+        """Whether a forward pass with gradients has been recorded and not yet used."""
         return bool(self.tape.entries)
 
     def lifted(self) -> set[int]:

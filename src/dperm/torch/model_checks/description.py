@@ -84,15 +84,16 @@ class Description:
 
 
 def describe(model: nn.Module, inputs: Inputs | None = None, *, sites: Sequence[Site] | None = None) -> Description:
-    """Describe the method for the per-example gradients of each layer.
+    """Describe, for each layer, the method that computes its per-example gradients.
 
     Parameters
     ----------
     model
         Any module.
     inputs
-        A batch, as passed to the model; only shapes and types are used. If given, the model is checked, and the table
-        shows the result. Otherwise the table cannot show direct uses of parameters or mixing of examples.
+        A batch, as passed to the model; only shapes and types are used. If a batch is given, the model is checked, and
+        the table shows the result. Without a batch, the table cannot show direct uses of parameters or mixing of
+        examples.
     sites
         Result of ``check_model``, instead of ``inputs``.
 
