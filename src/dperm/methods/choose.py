@@ -250,8 +250,8 @@ def _on_objective(spec: ProblemSpec, goal: AnyGuarantee) -> Fact:
     undeclared = spec.regularization is None and spec.n is None
     rule = " {@n} was not declared, so the choice of Lambda does not use it." if undeclared else ""
     cause = (
-        f"the loss is a smooth function of the linear predictor, so of all methods, noise in the objective perturbs "
-        f"the coefficients least.{rule}"
+        f"the loss is a smooth function of the linear predictor, so objective perturbation changes the coefficients "
+        f"less than any other method.{rule}"
     )
     return _chosen("objective", cause)
 

@@ -511,7 +511,7 @@ def _regularization_for_event(
         return spec, ()
     choice = objective_regularization(spec, goal)
     if choice.value < least:
-        cause = "as the smallest that the event declared before data covers"
+        cause = "as the smallest value covered by the event that was declared before the data were read"
         choice = chosen_strength(least, "declared", cause)
     return spec.with_regularization(choice.value), (choice.why,)
 

@@ -48,9 +48,9 @@ PREPARED_FIT = (
     "anything computed from them alone. One guarantee covers schema and model together."
 )
 PREPARED_PREPROCESSING = (
-    "A private preparation found kinds, ranges, bins, categories and the labels of the columns, from cells that were "
-    "read one by one. The guarantee covers it. Bounds, norm and classes in field 11 are its result, except those of "
-    "declared columns."
+    "A private preparation found the kinds, ranges, bins and categories of the columns, and the labels of the target "
+    "unless they were declared. It read each cell independently of the others. The guarantee covers it. The bounds, "
+    "norm and classes in field 11 were found by it, except those of declared columns."
 )
 PREPARED_STATISTICS = "The fit used no statistics of the data except the released schema, which the guarantee covers."
 PREPARED_LIMIT = (
