@@ -88,7 +88,7 @@ def _create(folder: Path) -> None:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise ParameterError(f"--folder: {folder} exists and is left as it is. Give another name.") from None
+        raise ParameterError(f"--folder: {folder} exists and was not changed. Give another name.") from None
 
 
 def _write_data(folder: Path, seed: int) -> None:

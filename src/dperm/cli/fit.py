@@ -79,8 +79,8 @@ def fit(
         bool,
         typer.Option(
             "--diagnose",
-            help="Instead of fitting, list the first 20 cells of DATA that violate the schema, for the data holder only. "
-            "Nothing is fitted, charged or written.",
+            help="Instead of fitting, list the first 20 cells of DATA that violate the schema, for the data holder "
+            "only. Nothing is fitted, charged or written.",
         ),
     ] = False,
     force: options.Force = False,

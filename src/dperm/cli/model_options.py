@@ -104,9 +104,9 @@ Invalid = Annotated[
         "--invalid",
         metavar="raise|drop",
         autocompletion=lambda: ["raise", "drop"],
-        help='Cells outside the schema. "raise" rejects the file. "drop" encodes undeclared values as "other" and missing '
-        'values by the "missing" or "impute" setting of the column; without such a setting, the value is encoded as 0. '
-        "Records with an invalid label get weight 0.",
+        help='Cells outside the schema. "raise" rejects the file. "drop" encodes undeclared values as "other" and '
+        'missing values by the "missing" or "impute" setting of the column; without such a setting, the value is '
+        "encoded as 0. Records with an invalid label get weight 0.",
     ),
 ]
 Quantile = Annotated[
@@ -142,7 +142,8 @@ MostClasses = Annotated[
         "--most-classes",
         metavar="K",
         show_default=False,
-        help="Upper limit on the number of classes of an undeclared target; it must be public. Rarer classes are left out.",
+        help="Upper limit on the number of classes of an undeclared target; it must be public. Rarer classes are "
+        "left out.",
     ),
 ]
 RequestId = Annotated[

@@ -521,7 +521,7 @@ def require_smooth(spec: ProblemSpec) -> None:
     if not math.isfinite(spec.smoothness):
         raise AssumptionError(
             f"objective perturbation needs a smooth loss, got {spec.loss.name!r}: the minimiser lies on a kink with "
-            f"positive probability, and a neighbour's does not (T42).",
+            f"positive probability, and the minimiser of neighbouring data does not (T42).",
             remedy=smooth_alternatives(spec.loss),
         )
     require_gradient_of_loss(spec, "objective")

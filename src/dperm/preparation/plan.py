@@ -244,10 +244,10 @@ class PreparationPlan:
         return (
             Fact(
                 "preparation.too_few_records",
-                "{n:,} records are too few for a private preparation of {columns} columns. With this guarantee it needs "
-                "at least {least:,} records, and about {needed:,} to detect a range of values that contains 2 % of the "
-                "records (T91). Declare the columns and labels whose bounds, categories or classes are public, leave "
-                "columns out, or give a larger epsilon.",
+                "{n:,} records are too few for a private preparation of {columns} columns. With this guarantee it "
+                "needs at least {least:,} records, and about {needed:,} to detect a range of values that contains 2 % "
+                "of the records (T91). Declare the columns and labels whose bounds, categories or classes are public, "
+                "leave columns out, or give a larger epsilon.",
                 {"n": n, "columns": self.width, "least": self.least_records, "needed": about(self.records_needed)},
             ),
         )

@@ -120,7 +120,7 @@ SQUARED = (
     "beyond the clipping threshold count only linearly, as in the Huber loss, and outliers have less influence."
 )
 FAST = (
-    "The noise is drawn in floating point (grade fast): the guarantee is that of the ideal distribution, and low-order "
+    "The noise is drawn in floating point (grade fast): the guarantee holds for the ideal distribution, and low-order "
     "bits may leak."
 )
 
@@ -161,7 +161,7 @@ ROUNDING = (
 )
 TRAINING_FAST = (
     "Noise is drawn in single precision, and rounding errors of sums are not accounted for (grade fast): the guarantee "
-    "is that of ideal arithmetic, and low-order bits may leak."
+    "holds for ideal arithmetic, and low-order bits may leak."
 )
 _GROUP_NAMES = {"n": "n_groups", "most_rows": "most_groups", "batch_size": "groups_in_a_batch"}
 _SECURITY = {"exact": EXACT, "fast": FAST}

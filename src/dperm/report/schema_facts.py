@@ -21,7 +21,9 @@ APART = (
     "of the model does not cover that release."
 )
 TOGETHER = "By basic composition (T11), the schema and the model together satisfy {}."
-NO_SUM = "The guarantees of the schema and the model have different forms or neighbouring relations, and are not added up here."
+NO_SUM = (
+    "The guarantees of the schema and the model have different forms or neighbouring relations, and are not added here."
+)
 UNCHARGED = (
     "The schema of the columns was not charged to the account of the model. The limit of the account does not cover "
     "the schema."

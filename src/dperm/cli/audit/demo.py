@@ -68,7 +68,7 @@ def _require_folder(folder: Path, force: bool) -> None:
     require_matplotlib("--plot-folder")
     taken = [folder / name for name in DEMO_FILES.values() if (folder / name).exists()]
     if taken and not force:
-        raise ParameterError(f"--plot-folder: {taken[0]} exists and is left as it is. Give another, or add --force.")
+        raise ParameterError(f"--plot-folder: {taken[0]} exists. Give another folder, or add --force.")
     folder.mkdir(parents=True, exist_ok=True)
 
 

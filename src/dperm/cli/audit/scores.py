@@ -98,7 +98,7 @@ def read_scores(path: Path) -> tuple[list[float], list[bool]]:
     scores, members = [score for score, _ in found], [member for _, member in found]
     if len(set(members)) < 2:
         kind = "members" if any(members) else "non-members" if members else "nobody"
-        raise ParameterError(f"{path} must have members and non-members, and has {kind} only. Attack both.")
+        raise ParameterError(f"{path} must have members and non-members, but contains only {kind}. Attack both.")
     return scores, members
 
 

@@ -39,8 +39,8 @@ Examples:
 EXPECT_HELP = """Compare methods: noise, proved bound on the excess risk, and expected accuracy.
 
 Describe the columns with --schema, or with --dim and --feature-norm. The expected accuracy is measured for
-logistic regression on synthetic tables of this shape; results on your data may differ. With --ledger, delta and adjacency are
-taken from the account.
+logistic regression on synthetic tables of this shape; results on your data may differ. With --ledger, delta and
+adjacency are taken from the account.
 
 \b
 Examples:
