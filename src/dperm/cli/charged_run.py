@@ -179,7 +179,7 @@ def _save(released: Released, noun: str, files: RunFiles, room: Path) -> Path:
         out = _other_name(files.out.parent, files.out)
         released.save(out, overwrite=False, allocated=room if room.exists() else None)
         note(
-            f"Note: another process has written {files.out} in the meantime. That file was not changed, and this {noun} "
+            f"Note: another process has written {files.out} in the meantime. That file is unchanged, and this {noun} "
             f"is in {out}."
         )
         return out

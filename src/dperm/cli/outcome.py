@@ -133,6 +133,6 @@ def _remedy(booked: "Booking", noun: str, out: Path) -> str:
             "again under"
         )
     return (
-        ": that run is still in progress or was killed. Wait for it. If that run has ended, the charge remains, no release is "
-        "known, and you can run again under"
+        ": that run is still in progress or was killed. Wait for it. If it has ended, the charge remains, no release "
+        "is known, and you can run again under"
     )

@@ -265,9 +265,9 @@ class PrivateTableModel(BaseEstimator, ABC):
         warned = bool(plan.preparation.warnings(plan.n))
         if plan.goal.adjacency is Adjacency.ADD_REMOVE and not warned and prepared.records < needed / 4:
             warnings.warn(
-                f"the preparation found about {max(prepared.records, 0):.0f} records, and needs about {needed} to detect "
-                f"a range of values that contains 2 % of the records (T91). Many columns may have been left out. Declare "
-                f"{arg('columns')}, or give a larger epsilon.",
+                f"the preparation found about {max(prepared.records, 0):.0f} records, and needs about {needed} to "
+                f"detect a range of values that contains 2 % of the records (T91). Many columns may have been left "
+                f"out. Declare {arg('columns')}, or give a larger epsilon.",
                 DpermWarning,
                 stacklevel=4,
             )
