@@ -93,7 +93,7 @@ def test_a_file_is_written_whole_and_not_overwritten(fitted, ends, answered):
     assert "exists" in ends(2, "predict model.dperm data.csv -o out.csv").stderr
     found = answered("predict model.dperm data.csv -o out.csv --force")
     assert found == {"file": "out.csv", "columns": ["income"]}
-    assert "read" in ends(2, "predict model.dperm data.csv -o data.csv --force").stderr
+    assert "input file" in ends(2, "predict model.dperm data.csv -o data.csv --force").stderr
 
 
 BAD = [
