@@ -113,7 +113,7 @@ def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path):
     file = tmp_path / "event.json"
     event_input.require_free(file, force=False)
     file.write_text("precious")
-    with pytest.raises(ParameterError, match="exists and is left as it is"):
+    with pytest.raises(ParameterError, match="exists and was not changed"):
         event_input.write_event(file, Gaussian(1.0), force=False)
     assert file.read_text() == "precious"
 

@@ -166,7 +166,7 @@ def test_an_audit_that_contradicts_itself_is_refused(audited, ends, kind):
 
 def test_too_few_runs_are_no_clean_pass(fitted, ends, answered):
     said = ends(0, "audit model model.dperm --runs 6 --seed 1 --confidence 0.9 --out audit.json").stdout
-    assert "This audit could not have refuted anything: with 6 runs" in said and "it takes 8 at least" in said
+    assert "This audit could not have refuted the claim: with 6 runs" in said and "at least 8 runs are needed" in said
     box = answered("audit model model.dperm --runs 200 --seed 1 --confidence 0.9")["findings"][0]
     assert "powerless" not in box
     ends(0, "report model.dperm -o s.md --audit audit.json")
@@ -201,7 +201,7 @@ def test_a_plan_with_options_that_files_do_not_hold_is_refused(desk, ends):
 def test_existing_files_are_left_alone(fitted, ends):
     Path("audit.json").write_text("old")
     assert "exists" in ends(2, "audit model model.dperm --out audit.json").stderr
-    assert "is one of the files that are read" in ends(2, "audit model model.dperm --out model.dperm --force").stderr
+    assert "is one of the input files" in ends(2, "audit model model.dperm --out model.dperm --force").stderr
     assert Path("audit.json").read_text() == "old"
 
 

@@ -39,7 +39,7 @@ def test_a_preparation_alone_needs_half_the_records():
 
 def test_the_consequences_are_sentences(ends):
     said = ends(0, f"{PLAN} --n 1000").stdout
-    for words in ("if 177 records have it", "About 13,454 records", "epsilon = 0.84", "1,000 records are too few"):
+    for words in ("held by 177 records", "About 13,000 records", "epsilon = 0.84", "1,000 records are too few"):
         assert words in said
     assert "too few" not in ends(0, f"{PLAN} --n 3000").stdout
 

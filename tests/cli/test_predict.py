@@ -93,7 +93,7 @@ def test_a_file_is_written_whole_and_not_overwritten(fitted, ends, answered):
     assert "exists" in ends(2, "predict model.dperm data.csv -o out.csv").stderr
     found = answered("predict model.dperm data.csv -o out.csv --force")
     assert found == {"file": "out.csv", "columns": ["income"]}
-    assert "read" in ends(2, "predict model.dperm data.csv -o data.csv --force").stderr
+    assert "input file" in ends(2, "predict model.dperm data.csv -o data.csv --force").stderr
 
 
 BAD = [
@@ -107,11 +107,11 @@ BAD = [
     ("predict model.dperm odd.csv --unseen raise", ["column 'hours' must hold numbers"]),
     (
         "predict model.dperm gap.csv --unseen raise",
-        ["'hours' has a missing value. Fill the gap in the file, or leave out --unseen raise"],
+        ["'hours' has a missing value. Fill in the value, or leave out --unseen raise"],
     ),
     (
         "predict strict.dperm kind.csv --unseen raise",
-        ["'work' has a value outside", "Correct it in the file", "or leave out --unseen raise"],
+        ["'work' has a value outside", "Correct the value", "or leave out --unseen raise"],
     ),
     ("predict model.dperm data.csv --unseen zero", ["--unseen", "'zero'", '"raise" or "other"']),
     ("predict pay.dperm data.csv --probabilities", ["--probabilities", "PrivateLinearRegression"]),

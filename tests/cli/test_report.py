@@ -33,7 +33,12 @@ def test_data_hold_the_fields_and_the_declared_domain(fitted, answered):
     stated = json.loads(Path("statement.json").read_text())["fields"]
     kept = load_stored("model.dperm").estimator.statement_
     assert stated["goal"] == kept["goal"]
-    for words in ("age: a number in [17, 90]", "work: one of private", "income: one of <=50K, >50K", "census 2026"):
+    for words in (
+        "age: number in [17, 90]",
+        "work: one of private",
+        "income (target): one of <=50K, >50K",
+        "census 2026",
+    ):
         assert words in str(stated["data_domain"])
 
 

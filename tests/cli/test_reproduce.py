@@ -129,7 +129,7 @@ def test_files_are_not_overwritten_without_force(lessons, dperm, refused, taken)
     Path("here").mkdir()
     Path("here", taken).write_text("mine", encoding="utf-8")
     said = refused("reproduce rises falls --folder here")
-    assert f"--folder: here/{taken} exists and is left as it is" in said and "--force" in said
+    assert f"--folder: here/{taken} exists and was not changed" in said and "--force" in said
     assert [path.read_text(encoding="utf-8") for path in Path("here").iterdir()] == ["mine"]
     assert dperm("reproduce falls --folder here --force").exit_code == 0
     assert sorted(path.name for path in Path("here").iterdir()) == FILES

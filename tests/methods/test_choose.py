@@ -46,9 +46,9 @@ def test_the_reason_for_objective_perturbation_is_true_of_the_problem():
     softmax = choose(problem(Softmax(3), dim=51, n=None), goal)
     assert softmax.method == "objective" and "one score" not in str(softmax.why[0])
     assert str(softmax.why[0]).endswith(
-        "the choice for 3 scores, needs delta > 0 and a public n, and here n was not declared."
+        "the choice for 3 scores, needs delta > 0 and a public n, but n was not declared."
     )
-    assert str(choose(problem(Softmax(3), dim=51), PureDP(1.0, "add_remove")).why[0]).endswith("here delta = 0.")
+    assert str(choose(problem(Softmax(3), dim=51), PureDP(1.0, "add_remove")).why[0]).endswith("but delta = 0.")
 
 
 @LOUD

@@ -145,7 +145,7 @@ def test_releases_may_be_chosen_from_releases_and_not_from_looks_at_the_data():
 
 
 def test_what_a_schema_declares_stands_beside_what_the_user_says_and_is_not_called_the_users():
-    declared = {"age": "a number in [17, 90]"}
+    declared = ["age: number in [17, 90]"]
     found = booked().filled({}, declared=declared)
     known = {"data set, as declared": "census 2026", "columns, as declared": declared}
     assert found["data_domain"] == {"known": known, "stated": "not stated"}
@@ -156,7 +156,7 @@ def test_what_a_schema_declares_stands_beside_what_the_user_says_and_is_not_call
         "columns, as declared": declared
     }
     for text in (page(found), found.to_markdown()):
-        assert "Stated by the curator" not in text and "a number in" in text
+        assert "Stated by the curator" not in text and "number in" in text
 
 
 def test_dates_of_a_toml_file_are_taken():

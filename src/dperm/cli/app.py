@@ -67,8 +67,8 @@ app.command(help=explain.HELP, short_help="Bound the success of any attacker, gi
 app.command(help=reproduce.HELP, short_help="Check the claims of five lectures on differential privacy.")(
     reproduce.reproduce
 )
-app.command(help=demo.HELP, short_help="Show the verbs at work, on synthetic data.")(demo.demo)
-app.command(help=completion.HELP, short_help="Print the completion script of a shell.")(completion.completion)
+app.command(help=demo.HELP, short_help="Show the commands at work, on synthetic data.")(demo.demo)
+app.command(help=completion.HELP, short_help="Print the completion script for a shell.")(completion.completion)
 completion.register_shells()
 
 

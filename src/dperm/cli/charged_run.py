@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from dperm.cli.interrupts import Interrupts
 
 LEDGER_ROOM = 2**18
-"""Bytes that are kept free beside a ledger file for the entry that commits a release."""
+"""Bytes kept free on the disk of a ledger file, for the entry that commits a release."""
 
 
 class Planned(Protocol):
-    """Plan of a release, as far as a run needs it."""
+    """Parts of a plan that a run needs."""
 
     @property
     def event(self) -> "Event":
@@ -39,7 +39,7 @@ class Released(Protocol):
     """Result of a charged run."""
 
     def save(self, path: Path, *, overwrite: bool, allocated: Path | None = None) -> None:
-        """Write the result to a file, if given into the ``allocated`` one.
+        """Write the result to a file, or into ``allocated`` if that file is given.
 
         Raises
         ------
@@ -48,7 +48,7 @@ class Released(Protocol):
         """
 
     def show(self, out: Path, account: "Account | None", *, as_json: bool) -> None:
-        """Print the result, which is in the file ``out``."""
+        """Print the result, which was written to ``out``."""
 
 
 class ChargedRequest(Protocol):
@@ -80,7 +80,7 @@ class ChargedRequest(Protocol):
 
     @property
     def options(self) -> Mapping[str, object]:
-        """Options by name, which a request id is bound to."""
+        """Options by name, to which a request id is bound."""
 
     @property
     def largest_size(self) -> int:
@@ -93,7 +93,7 @@ class ChargedRequest(Protocol):
         """Read the data, charge the budget, and return the release."""
 
     def stored_entry(self, path: Path) -> tuple[object, object]:
-        """Return request id and digest of the ledger entry in a file of such a result; None without one."""
+        """Return request id and digest of the ledger entry in a result file; None without an entry."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class RunFiles:
 
 
 def run_charged(request: ChargedRequest, files: RunFiles, interrupts: "Interrupts", *, repeatable: bool) -> None:
-    """Run a request, or report the result of an earlier run of the same one.
+    """Run a request, or report the result of an earlier run of the same request.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def _run(request: ChargedRequest, files: RunFiles, interrupts: "Interrupts") -> 
 
 
 def _ledger_room(files: RunFiles) -> AbstractContextManager[Path | None]:
-    """Allocate a file beside the ledger; its removal before the commit makes room for the entry."""
+    """Allocate a file in the folder of the ledger; its removal before the commit makes room for the entry."""
     from dperm.cli.output_files import allocated
     from dperm.ledger.stores import is_file
 
@@ -179,7 +179,8 @@ def _save(released: Released, noun: str, files: RunFiles, room: Path) -> Path:
         out = _other_name(files.out.parent, files.out)
         released.save(out, overwrite=False, allocated=room if room.exists() else None)
         note(
-            f"Note: another process has written {files.out} meanwhile, which is left as it is. This {noun} is in {out}."
+            f"Note: another process has written {files.out} in the meantime. That file is unchanged, and this {noun} "
+            f"is in {out}."
         )
         return out
     except OSError as error:

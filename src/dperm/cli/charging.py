@@ -130,7 +130,7 @@ class Account:
 
 @dataclass
 class ContentCheck:
-    """Check that every pass over a data file reads the same content, the one whose fingerprint was checked.
+    """Check that every pass over a data file reads the content whose fingerprint was checked.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ def _require_unchanged(path: Path, checked: object, read: str) -> None:
     """Refuse a file with different fingerprints before and after reading."""
     if read != checked:
         raise DataError(
-            f"{path} changed while the command ran: its content is not the one that was checked. Try again."
+            f"{path} changed while the command ran: its content is not the content that was checked. Try again."
         )
 
 
@@ -189,7 +189,7 @@ def relation_of(account: Account | None, adjacency: str | None) -> str:
     Raises
     ------
     AdjacencyError
-        If --adjacency is not that of the account.
+        If --adjacency differs from the adjacency of the account.
     """
     from dperm.privacy import Adjacency
 
@@ -197,7 +197,7 @@ def relation_of(account: Account | None, adjacency: str | None) -> str:
     found = own if adjacency is None else Adjacency.of(adjacency).value
     if account is not None and found != own:
         raise AdjacencyError(
-            f"--adjacency is {found}, and {account.described} is charged under {own}. Leave --adjacency out."
+            f"--adjacency is {found}, but {account.described} is charged under {own}. Leave --adjacency out."
         )
     return found
 
@@ -274,7 +274,7 @@ class WatchedBudget:
         with self.interrupts.delayed():
             reservation = self.ledger.reserve(event, request_id=request_id, facts={**(facts or {}), **self.known})
             if self.interrupts.arrived is not None and not reservation.repeated:
-                reservation.burn("interrupted before anything was learnt")
+                reservation.burn("interrupted before anything was released")
         if reservation.repeated:
             raise RepeatedRequestError(f"request id {reservation.request_id!r} was charged by another run.")
         return WatchedReservation(reservation, self.interrupts, self.ballast)
@@ -282,7 +282,7 @@ class WatchedBudget:
 
 @dataclass(frozen=True)
 class WatchedReservation:
-    """A reservation of a `WatchedBudget`: passes every call on to that of the ledger."""
+    """A reservation of a `WatchedBudget`: passes every call on to the reservation of the ledger."""
 
     reservation: "Reservation"
     interrupts: "Interrupts"
@@ -311,7 +311,7 @@ class WatchedReservation:
         self.reservation.commit(digest)
 
     def burn(self, reason: str) -> None:
-        """Close the reservation without a release; it stays charged."""
+        """Close the reservation without a release; the charge remains."""
         self.reservation.burn(reason)
 
     def take_over(self, draws: int) -> int:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-HELP = """Print the completion script of a shell. It completes verbs, options and file names with the Tab key.
+HELP = """Print the completion script for a shell. It completes verbs, options and file names with the Tab key.
 
 The script calls dperm for each completion, so it stays correct after an upgrade.
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of pure noise on accounts of zCDP, Gaussian DP or Renyi DP: that of the worst event of its epsilon."""
+"""Cost of pure noise on accounts of zCDP, Gaussian DP or Renyi DP, charged as the worst event with its epsilon."""
 
 from contextlib import suppress
 from dataclasses import replace

@@ -14,10 +14,10 @@ import typer
 
 from dperm.cli.running import reported_errors
 
-HELP = """Show the verbs at work, on synthetic data: open a budget, plan, fit, predict, audit, report and verify.
+HELP = """Show the commands at work, on synthetic data: open a budget, plan, fit, predict, audit, report and verify.
 
-The demo prints each command and runs it in a new folder. Data, schema, ledger, model and statement stay there. Takes
-less than a minute.
+The demo prints each command and runs it in a new folder. Data, schema, ledger, model and statement are kept
+there. The demo takes less than a minute.
 
 \b
 Examples:
@@ -88,7 +88,7 @@ def _create(folder: Path) -> None:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise ParameterError(f"--folder: {folder} exists and is left as it is. Give another name.") from None
+        raise ParameterError(f"--folder: {folder} exists and was not changed. Give another name.") from None
 
 
 def _write_data(folder: Path, seed: int) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm fit --diagnose``: cells that break the schema, printed for the data holder. PRIVATE."""
+"""``dperm fit --diagnose``: cells that violate the schema, printed for the data holder. PRIVATE."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ _LONGEST = 60
 
 
 def print_diagnosis(data: Path, declared: "Declared", separator: str, *, as_json: bool) -> None:
-    """Print the first cells of a file that break their declaration, and exit with `USAGE` if there are any.
+    """Print the first cells of a file that violate their declaration, and exit with `USAGE` if there are any.
 
     The values are printed only on a terminal. Nothing is fitted or charged.
 
@@ -32,7 +32,7 @@ def print_diagnosis(data: Path, declared: "Declared", separator: str, *, as_json
     from dperm.data.diagnosis import MOST, bad_cells
 
     if as_json:
-        raise ParameterError("--diagnose repeats private records, and has no JSON output.", remedy="Leave out --json.")
+        raise ParameterError("--diagnose prints private records, and has no JSON output.", remedy="Leave out --json.")
     with progress_bar(f"Reading {data.name}") as progress:
         found = bad_cells(data, declared, progress, separator=separator)
     typer.echo(HEADING)

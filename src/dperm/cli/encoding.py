@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from dperm.data.tables import Column
 
 SCHEMA_FILE = {
-    MISSING_VALUE: "Declare impute = ... for it in the schema, a public value that stands for missing ones.",
+    MISSING_VALUE: "Declare impute = ... for the column in the schema: a public value that replaces missing values.",
     UNDECLARED_CATEGORY: (
-        "Declare the category, or declare other = true for it in the schema: all others then share one feature."
+        "Declare the category in the schema, or declare other = true for the column: undeclared categories then share "
+        "a feature."
     ),
 }
 """Remedies by error code where the schema is a file that the user can change."""
 STORED_SCHEMA = {
     MISSING_VALUE: (
-        "Fill the gap in the file, or leave out --unseen raise: the model was fitted without impute for this column."
+        "Fill in the value, or leave out --unseen raise: the model was fitted without impute for this column."
     ),
     UNDECLARED_CATEGORY: (
-        "Correct it in the file, or leave out --unseen raise: the model was fitted without other = true for this "
-        "column."
+        "Correct the value, or leave out --unseen raise: the model was fitted without other = true for this column."
     ),
 }
 """Remedies by error code where the schema is stored in a model and cannot be changed."""
@@ -46,7 +46,7 @@ def features_of(
     Raises
     ------
     DataError
-        If a value breaks the schema; ``remedies`` replaces the remedy of the errors that it lists by code.
+        If a value violates the schema; ``remedies`` replaces the remedy of the errors that it lists by code.
     """
     from dperm.sklearn.files import prefers_sparse
 

@@ -81,7 +81,7 @@ def write_event(file: Path, event: "Event", *, force: bool) -> None:
 
 
 def _taken(file: Path) -> ParameterError:
-    return ParameterError(f"--write-event: {file} exists and is left as it is. Give another name, or add --force.")
+    return ParameterError(f"--write-event: {file} exists and was not changed. Give another name, or add --force.")
 
 
 def event_data(event: "Event") -> object:

@@ -24,12 +24,12 @@ HELP = """Fit a private model to DATA, charge its privacy cost to a ledger, and 
 
 A schema declares bounds, categories and classes; write it without looking at the data. "dperm schema draft" writes a
 draft to fill in. With --prepare, undeclared columns need no schema: their kinds, ranges, bins, categories and labels
-are found privately, and schema and model are one release with one guarantee. Column names are public. Columns that the
-schema declares cost nothing. "dperm plan table" states the cost and the number of records needed.
+are found privately, and schema and model are one release with one guarantee. Column names are public. Columns
+declared in the schema cost nothing. "dperm plan table" states the cost and the number of records needed.
 
 Steps: check the options and the schema; plan the fit; check the budget; reserve disk space for the model; read the data
 and enforce the bounds; charge the budget; train the model; record the release in the ledger; write the model to a file.
-Failures before the charge cost nothing. Failures after the charge are not refunded; the message states the amount
+Failures before the charge cost nothing. The charge is not refunded if a later step fails; the message states the amount
 charged.
 
 \b
@@ -79,8 +79,8 @@ def fit(
         bool,
         typer.Option(
             "--diagnose",
-            help="Instead of a fit, list the first 20 cells of DATA that break the schema, for the data holder only. "
-            "Nothing is fitted, charged or written.",
+            help="Instead of fitting, list the first 20 cells of DATA that violate the schema, for the data holder "
+            "only. Nothing is fitted, charged or written.",
         ),
     ] = False,
     force: options.Force = False,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dperm.privacy.profile import PrivacyProfile
 
 NOTHING = "none: the model is NOT PRIVATE"
-NO_LEDGER = "no --ledger: this release is not recorded, and its cost adds to that of other releases from these data"
+NO_LEDGER = "no --ledger: this release is not recorded, and its cost adds to the cost of other releases from these data"
 
 
 def print_fitted(fitted: "FittedModel", out: Path, account: "Account | None", *, as_json: bool) -> None:
@@ -74,7 +74,7 @@ def prepared_facts(found: "PreparedTable") -> list[tuple[str, str]]:
     if found.label_range is not None:
         facts.append(("label range", " to ".join(f"{end:.6g}" for end in found.label_range)))
     if found.constant:
-        facts.append(("constant", f"{', '.join(found.constant)}; no value or range stands out from the noise"))
+        facts.append(("constant", f"{', '.join(found.constant)}; no value or range is distinguishable from the noise"))
     return [*facts, ("records", f"about {max(found.records, 0):.0f}, by a noisy count")]
 
 
@@ -114,7 +114,7 @@ def _format_shares(table: Any) -> str:
 
 
 def print_repeated(noun: str, out: Path, account: "Account", *, as_json: bool) -> None:
-    """Print that a request was fitted before."""
+    """Report that a request was run before."""
     if as_json:
         print_json({"file": str(out), "repeated": True, "request_id": account.ledger.request_id})
         return

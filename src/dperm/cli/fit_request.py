@@ -107,7 +107,7 @@ class FitRequest:
 
     @property
     def options(self) -> dict[str, object]:
-        """Options by name, which a request id is bound to."""
+        """Options by name, to which a request id is bound."""
         later: dict[str, object] = {}  # only if given: commands of earlier versions have no such options
         if self.invalid != "raise":
             later["invalid"] = self.invalid
@@ -261,7 +261,7 @@ def read_schema(path: Path | None, target: str | None, data: Path | None) -> "Sc
         raise
     if target is not None and target != schema.target.name:
         raise ParameterError(
-            f"--target is {target!r}, and {path} declares the target {schema.target.name!r}. Change one of the two."
+            f"--target is {target!r}, but {path} declares the target {schema.target.name!r}. Change one of the two."
         )
     return schema
 

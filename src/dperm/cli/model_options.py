@@ -104,8 +104,9 @@ Invalid = Annotated[
         "--invalid",
         metavar="raise|drop",
         autocompletion=lambda: ["raise", "drop"],
-        help="Cells outside the schema: raise refuses the file; drop encodes undeclared values as other and missing "
-        "ones as missing or impute, else as 0, and gives records with an invalid label the weight 0.",
+        help='Cells outside the schema. "raise" rejects the file. "drop" encodes undeclared values as "other" and '
+        'missing values by the "missing" or "impute" setting of the column; without such a setting, the value is '
+        "encoded as 0. Records with an invalid label get weight 0.",
     ),
 ]
 Quantile = Annotated[
@@ -125,8 +126,8 @@ TaskName = Annotated[
         "--task",
         metavar="classification|regression",
         autocompletion=lambda: ["classification", "regression"],
-        show_default="that of a declared target, or classification",
-        help="Kind of an undeclared target; it must be public.",
+        show_default="the task of a declared target, or classification",
+        help="Task, if the target is not declared in the schema. This choice must be public.",
     ),
 ]
 Exclude = Annotated[
@@ -141,7 +142,8 @@ MostClasses = Annotated[
         "--most-classes",
         metavar="K",
         show_default=False,
-        help="Public largest number of classes of an undeclared target; rarer classes are left out.",
+        help="Upper limit on the number of classes of an undeclared target; it must be public. Rarer classes are "
+        "left out.",
     ),
 ]
 RequestId = Annotated[

@@ -63,7 +63,7 @@ Events:
   perturbed_objective(noise_multiplier, curvature, monotone=true)
   perturbed_softmax(noise_multiplier, curvature, classes)
   bounded_range(epsilon)            thresholded_values(standard_deviation, threshold, values)
-  parallel_parts(EVENT, EVENT, ...) for parts of the data chosen by independent coins
+  parallel_parts(EVENT, EVENT, ...) for parts of the data chosen by independent coin flips
   EVENT * 1000 repeats              EVENT + EVENT composes; so does listing several EVENTs
   numbers may be fractions: rate=256/60000
 

@@ -129,10 +129,10 @@ def _remedy(booked: "Booking", noun: str, out: Path) -> str:
         )
     if booked.state.value == "burned":
         return (
-            ": that run failed, and nothing was released. It stays charged, since something may have been seen. Run "
+            ": that run failed, and nothing was released. The charge remains, because results may have been seen. Run "
             "again under"
         )
     return (
-        ": that run is still in progress or was killed. Wait for it. If it is gone, it stays charged, no release is "
-        "known, and you can run again under"
+        ": that run is still in progress or was killed. Wait for it. If it has ended, the charge remains, no release "
+        "is known, and you can run again under"
     )

@@ -15,14 +15,14 @@ PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 def require_free(option: str, path: Path, *, force: bool, inputs: Iterable[Path] = ()) -> None:
     """Refuse a path that cannot or must not be written: an input, a directory, or an existing file without force."""
     if any(_is_same(path, other) for other in inputs):
-        raise ParameterError(f"{option}: {path} is one of the files that are read. Give another name.")
+        raise ParameterError(f"{option}: {path} is one of the input files. Give another name.")
     if path.is_dir():
         raise ParameterError(f"{option}: {path} is a directory. Give the name of a file.")
     if path.exists() and not force:
-        raise ParameterError(f"{option}: {path} exists and is left as it is. Give another name, or add --force.")
+        raise ParameterError(f"{option}: {path} exists and was not changed. Give another name, or add --force.")
     folder = path.parent
     if not folder.is_dir():
-        raise ParameterError(f"{option}: there is no directory {folder}. Make it first.")
+        raise ParameterError(f"{option}: there is no directory {folder}. Create it first.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ParameterError(f"{option}: the directory {folder} cannot be written to.")
 

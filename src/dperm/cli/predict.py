@@ -25,8 +25,8 @@ Predictions are printed as CSV; -o writes them to a CSV, Parquet or Arrow file, 
 The schema stored in the model defines how the columns are read. Columns that are not in the schema are ignored, and the
 target column may be missing.
 
-An undeclared category has the feature of other, a missing value that of missing or impute; without these, the features
-of the column are 0. In CSV files, text in a numeric column counts as missing.
+Undeclared categories are encoded as "other", and missing values by the "missing" or "impute" setting of the column. If
+the column has no such setting, its features are 0. In CSV files, text in a numeric column counts as missing.
 
 \b
 Examples:
@@ -56,7 +56,7 @@ def predict(
             "--unseen",
             metavar="other|raise",
             autocompletion=lambda: ["other", "raise"],
-            help="Values outside the schema: other encodes them, raise refuses the file.",
+            help='Values outside the schema: "other" encodes them as described above; "raise" rejects the file.',
         ),
     ] = "other",
     separator: Separator = ",",

@@ -76,7 +76,7 @@ class PreparedColumns:
         Raises
         ------
         DataError
-            If the file breaks a rule, or a declared column its declaration. No cell of a prepared column raises one.
+            If the file or a declared column is invalid. No cell of a prepared column causes an error.
         """
         from dperm.data.files import read_table
 
@@ -95,7 +95,7 @@ class PreparedColumns:
         Raises
         ------
         DataError
-            If the format of the file breaks a rule.
+            If the file is not in a valid format.
         """
         from dperm.data.files import read_raw_table
 
@@ -163,11 +163,11 @@ def prepared_columns(
 
 
 def _target(target: str | None, path: Path | None, schema: "PartialSchema | None", *, required: bool) -> str | None:
-    """Return the name of the target, by option or declaration."""
+    """Return the name of the target, from the option or the declaration."""
     known = None if schema is None or schema.target is None else schema.target.name
     if target is not None and known is not None and target != known:
         raise ParameterError(
-            f"--target is {target!r}, and {path} declares the target {known!r}. Change one of the two."
+            f"--target is {target!r}, but {path} declares the target {known!r}. Change one of the two."
         )
     name = known if target is None else target
     if name is None and required:

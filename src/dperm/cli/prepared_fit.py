@@ -35,7 +35,7 @@ class PreparedFitRequest:
     task
         "classification" or "regression".
     most_classes
-        Public largest number of classes; None for 2, or for the number of declared classes.
+        Upper limit on the number of classes; it must be public. None for 2, or for the number of declared classes.
     seed
         Makes the fit reproducible and NOT PRIVATE; None for noise from the operating system.
     invalid
@@ -92,7 +92,7 @@ class PreparedFitRequest:
         return None
 
     def plan_for_any_size(self) -> "TablePlan":
-        """Return the plan; for an unknown number of records that is public, with `STAND_IN` in its place.
+        """Return the plan; `STAND_IN` replaces a public number of records that is not known yet.
 
         The preparation does not depend on the number, the noise of training slightly.
         """
@@ -107,7 +107,7 @@ class PreparedFitRequest:
 
     @property
     def options(self) -> Mapping[str, object]:
-        """Options by name, which a request id is bound to."""
+        """Options by name, to which a request id is bound."""
         columns = self.columns
         return {
             "prepare": True,

@@ -31,7 +31,7 @@ The suffix of the output file sets the format: a self-contained web page (.html)
 missing fields are marked as gaps. --draft-fields writes a draft of this file, with a hint for every gap. Once all
 required fields are filled in, the statement rates the protection as strong, moderate or weak by the success of the best
 attack.
---audit adds the results of dperm audit model; audits of other models are refused. If an audit has refuted the claim,
+--audit adds the results of dperm audit model; audits of other models are rejected. If an audit has refuted the claim,
 the statement begins with the refutation, and the exit code is 5.
 
 \b

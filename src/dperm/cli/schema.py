@@ -45,15 +45,15 @@ Examples:
   dperm schema check schema.toml data.csv
   dperm schema check schema.toml --json
 """
-FIT_HELP = """Find a schema of DATA privately, charge its privacy cost to a ledger, and write it to a file.
+FIT_HELP = """Find a schema of DATA privately, charge its privacy cost to a ledger, and write the schema to a file.
 
 Kinds, missing values, ranges, bins and categories of the columns, and the labels of --target, are one release with one
-guarantee. Column names are public. Columns that --schema declares are not read and cost nothing; --exclude leaves
-columns out. The file is a schema for any number of later fits, whose guarantees add to this one. For a single model,
+guarantee. Column names are public. Columns declared in --schema are not read and cost nothing; --exclude leaves columns
+out. The file is a schema for any number of later fits, each of which adds its own privacy cost. For a single model,
 "dperm fit --prepare" finds the schema and fits the model under one guarantee. "dperm plan table" states the number of
 records needed.
 
-Failures before the charge cost nothing. Failures after the charge are not refunded; the message states the amount
+Failures before the charge cost nothing. The charge is not refunded if a later step fails; the message states the amount
 charged.
 
 \b
@@ -136,7 +136,9 @@ def fit(
     adjacency: options.Relation = None,
     target: Annotated[
         str | None,
-        typer.Option("--target", metavar="COLUMN", show_default=False, help="Column to predict, whose labels to find."),
+        typer.Option(
+            "--target", metavar="COLUMN", show_default=False, help="Column to predict; its labels are found privately."
+        ),
     ] = None,
     task: options.TaskName = None,
     most_classes: Annotated[
@@ -145,7 +147,7 @@ def fit(
             "--most-classes",
             metavar="K",
             show_default="100",
-            help="Public largest number of classes of --target; rarer classes are left out.",
+            help="Upper limit on the number of classes of --target; it must be public. Rarer classes are left out.",
         ),
     ] = None,
     schema: options.SchemaFile = None,

@@ -28,8 +28,8 @@ SEEDED = "none: NOT PRIVATE, because the noise was drawn from a seed"
 MOST_CLASSES = 100
 HEAD = """\
 # Schema found privately by "dperm schema fit": kinds, ranges, bins, categories and labels of the prepared columns.
-# It is a release of its own, with the guarantee below. A later fit with this schema has another guarantee, and both
-# add up. Edit the comments at will; dperm reads the receipt to recognize a repeated request.
+# It is a separate release, with the guarantee below. A later fit with this schema has another guarantee, and both
+# add up. You may edit the comments, except the receipt, by which dperm recognizes a repeated request.
 #
 """
 
@@ -45,7 +45,7 @@ class SchemaFitRequest:
     task
         "classification" or "regression" for a target to prepare; None without one.
     most_classes
-        Public largest number of classes; None for `MOST_CLASSES`.
+        Upper limit on the number of classes; it must be public. None for `MOST_CLASSES`.
     seed
         Makes the result reproducible and NOT PRIVATE; None for noise from the operating system.
     """
@@ -72,7 +72,7 @@ class SchemaFitRequest:
         goal = goal_of(self.epsilon, self.delta, self.adjacency)
         assert goal is not None  # epsilon is finite
         most = MOST_CLASSES if self.most_classes is None else self.most_classes
-        rule = "It is the public largest number of classes, at least 2."
+        rule = "It is the upper limit on the number of classes, at least 2, and must be public."
         return PreparationPlan.for_goal(
             [name for name in columns.features if name not in columns.declared],
             goal,
@@ -93,7 +93,7 @@ class SchemaFitRequest:
 
     @property
     def options(self) -> Mapping[str, object]:
-        """Options by name, which a request id is bound to."""
+        """Options by name, to which a request id is bound."""
         columns = self.columns
         return {
             "schema": None if columns.schema is None else columns.schema.digest,
@@ -229,4 +229,4 @@ class FittedSchema:
 
     @property
     def _missing_labels(self) -> str:
-        return "its labels do not stand out from the noise. Declare them in the file, in a [target] table."
+        return "its labels are not distinguishable from the noise. Declare them in the file, in a [target] table."

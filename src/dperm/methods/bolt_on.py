@@ -314,8 +314,8 @@ class BoltOn:
         reasons.append(
             Fact(
                 "noise.bolt_on",
-                "{passes} passes with {batch} of {@n:{n}} records in an update. One record moves the last iterate by "
-                "at most {sensitivity:.3g} (T33, T34), so {noise} of standard deviation {deviation:.3g} is added "
+                "{passes} passes over {@n:{n}} records, {batch} records per update. One record moves the last iterate "
+                "by at most {sensitivity:.3g} (T33, T34), so {noise} of standard deviation {deviation:.3g} is added "
                 "to each coefficient.",
                 {
                     "passes": descent.run.passes,

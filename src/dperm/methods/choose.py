@@ -182,7 +182,7 @@ def automatic(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
     if not math.isfinite(spec.smoothness):
         return _for_kink(spec, goal)
     if spec.outputs > 1 and spec.n is not None and isinstance(goal, ApproxDP) and not is_pure(goal):
-        cause = "with {scores} scores its clipped gradients need less noise than objective perturbation (T46, T53a)."
+        cause = "with {scores} scores, its clipped gradients need less noise than objective perturbation (T46, T53a)."
         return SampledGradient(), (_chosen("sgd", cause, scores=spec.outputs),)
     if not isinstance(goal, PureDP | ApproxDP):
         return _without_objective(
@@ -243,15 +243,14 @@ def _on_objective(spec: ProblemSpec, goal: AnyGuarantee) -> Fact:
     if spec.outputs > 1:
         missing = ("delta = 0",) * is_pure(goal) + ("{@n} was not declared",) * (spec.n is None)
         cause = (
-            "DP-SGD, the choice for {scores} scores, needs delta > 0 and a public n, and here "
-            f"{' and '.join(missing)}."
+            f"DP-SGD, the choice for {{scores}} scores, needs delta > 0 and a public n, but {' and '.join(missing)}."
         )
         return _chosen("objective", cause, scores=spec.outputs)
     undeclared = spec.regularization is None and spec.n is None
     rule = " {@n} was not declared, so the choice of Lambda does not use it." if undeclared else ""
     cause = (
-        f"the loss is a smooth function of the linear predictor, so of all methods, noise in the objective perturbs "
-        f"the coefficients least.{rule}"
+        f"the loss is a smooth function of the linear predictor, so objective perturbation changes the coefficients "
+        f"less than any other method.{rule}"
     )
     return _chosen("objective", cause)
 

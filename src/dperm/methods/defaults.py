@@ -187,7 +187,10 @@ def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     if least >= wanted:
         cause = f"for {size}; it is the smallest default at any noise level"
         return chosen_strength(least, "dimension", cause, dim=spec.dim, n=spec.n)
-    cause = "for noise of standard deviation {noise:.3g}, the least for one release of the sum of gradients"
+    cause = (
+        "for a noise level of {noise:.3g}, the smallest standard deviation with which the sum of gradients could be "
+        "released once under this guarantee"
+    )
     return chosen_strength(
         wanted, "noise", f"{cause}, with {size}" if sized else cause, noise=sigma, dim=spec.dim, n=spec.n
     )
@@ -224,7 +227,10 @@ def output_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
         cause = "for noise of {share:g} in units of {unit}, since {@n} is not declared"
         return chosen_strength(spec.radius * sigma / share, "noise", cause, share=share, unit=unit)
     value = (2 * spec.n * spec.smoothness / spec.dim) ** (1 / 3) * (spec.radius * sigma) ** (2 / 3)
-    cause = "from {@n:{n}} and noise of standard deviation {noise:.3g} on the sum of gradients"
+    cause = (
+        "from {@n:{n}} and a noise level of {noise:.3g}, the smallest standard deviation with which the sum of "
+        "gradients could be released once under this guarantee"
+    )
     return chosen_strength(value, "balanced", cause, n=spec.n, noise=sigma)
 
 

@@ -194,7 +194,7 @@ class FiniteClass:
                 argument="hypotheses",
                 rule=f"must have {spec.dim} columns, one for each coefficient of the problem",
                 got=str(hypotheses.shape[1]),
-                remedy="The intercept's is the last.",
+                remedy="The last column belongs to the intercept.",
             )
         costs = _costs(self.score, spec, hypotheses)
         mechanism = ExponentialMechanism.calibrate(

@@ -69,8 +69,8 @@ def delta_warning(goal: AnyGuarantee, n: int | None) -> DpermWarning | None:
     if not isinstance(goal, ApproxDP) or n is None or goal.delta <= 1 / n:
         return None
     return DpermWarning(
-        f"{arg('delta', format(goal.delta, 'g'))} is above 1/n for {arg('n', n)}: publishing a record at random "
-        f"would be as private.",
+        f"{arg('delta', format(goal.delta, 'g'))} is above 1/n for {arg('n', n)}: publishing one record "
+        f"chosen at random would meet this guarantee.",
         remedy="Choose a delta well below 1/n.",
     )
 

@@ -513,7 +513,7 @@ def _regularization_for_event(
         return spec, ()
     choice = objective_regularization(spec, goal)
     if choice.value < least:
-        cause = "as the smallest that the event declared before data covers"
+        cause = "as the smallest value covered by the event that was declared before the data were read"
         choice = chosen_strength(least, "declared", cause)
     return spec.with_regularization(choice.value), (choice.why,)
 
@@ -523,7 +523,7 @@ def require_smooth(spec: ProblemSpec) -> None:
     if not math.isfinite(spec.smoothness):
         raise AssumptionError(
             f"objective perturbation needs a smooth loss, got {spec.loss.name!r}: the minimiser lies on a kink with "
-            f"positive probability, and a neighbour's does not (T42).",
+            f"positive probability, and the minimiser of neighbouring data does not (T42).",
             remedy=smooth_alternatives(spec.loss),
         )
     require_gradient_of_loss(spec, "objective")

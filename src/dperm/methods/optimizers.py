@@ -19,10 +19,10 @@ from dperm.data.arrays import Floats
 from dperm.errors import ParameterError
 
 STEP_SIZE = "It multiplies the gradient of the mean loss."
-MOMENTUM = "It is the share of the last step that is taken again; 0 is plain gradient descent."
-BETA = "It is the share of the past in a running mean."
+MOMENTUM = "It is the fraction of the previous step that is added to each step; 0 is plain gradient descent."
+BETA = "It is the weight of past values in a running mean."
 STABLE = "It keeps quotients finite where gradients are 0."
-DECAY = "In each step coefficients shrink by the step size times it."
+DECAY = "Each step shrinks the coefficients by the step size times this number."
 
 
 class Schedule(StrEnum):
@@ -44,7 +44,7 @@ class Schedule(StrEnum):
                 argument="schedule",
                 rule=f"must be one of {', '.join(cls)}",
                 got=shown(schedule),
-                remedy="Use constant if in doubt.",
+                remedy='Use "constant" if in doubt.',
             ) from None
 
     def share(self, step: int, steps: int) -> float:

@@ -34,8 +34,11 @@ from dperm.preparation.plan import (
     MOST_CELLS,
     MOST_COLUMNS,
     PER_CELL,
+    RANGE_RECORDS,
     SCALED_PROFILE_SHARE,
     PrivateColumns,
+    about,
+    described_noise,
     profile_records_needed,
 )
 from dperm.preparation.profile import ColumnProfile, noisy_profiles
@@ -229,8 +232,8 @@ class NumberPlan:
         )
         records = Fact(
             "preparation.records",
-            "About {records:,} records are needed to see a value range that 2 % of the records share (T91).",
-            {"records": self.records_needed},
+            RANGE_RECORDS,
+            {"records": about(self.records_needed)},
         )
         if self.norm_noise is None:
             return ranges, records
@@ -253,11 +256,10 @@ class NumberPlan:
     def facts(self) -> ReleaseFacts:
         """Facts of the release known before data are read."""
         rows = () if self.norm_noise is None else ("T76",)
-        words = f"{self.profile_noise.law.words} on the profile; {self.value_noise.law.words} on counts of cells"
         return ReleaseFacts(
             goal=self.goal,
             event=self.event,
-            noise=words if self.norm_noise is None else f"{words}; {self.norm_noise.law.words} on counts of row norms",
+            noise=described_noise(self.profile_noise, self.value_noise, "intervals", self.norm_noise),
             theorems=("T70", "T72", "T74", *rows, *self.profile_noise.facts.theorems),
             public=self.public,
         )

@@ -55,6 +55,10 @@ PER_CELL, MOST_CELLS = 8.0, 256
 """Standard deviations of noise in a cell of numbers, and the largest number of cells of a binade (T74)."""
 SEEN_SHARE = 0.02
 """Share of records in `PreparationPlan.records_needed`."""
+RANGE_RECORDS = (
+    "About {records:,} records are needed to detect a range of values that contains 2 % of the records (T91)."
+)
+"""Sentence on `PreparationPlan.records_needed`."""
 LEAST_RECORDS = 100 * math.sqrt(PROFILE_SHARE)
 """Standard deviations of the profile's noise in `PreparationPlan.least_records` (T91)."""
 
@@ -240,11 +244,11 @@ class PreparationPlan:
         return (
             Fact(
                 "preparation.too_few_records",
-                "{n:,} records are too few for a private preparation of {columns} columns, which needs at least "
-                "{least:,} with this guarantee, and {needed:,} to see a value range that 2 % of the records share "
-                "(T91). Declare the columns and labels whose bounds, categories or classes are public, leave columns "
-                "out, or give a larger epsilon.",
-                {"n": n, "columns": self.width, "least": self.least_records, "needed": self.records_needed},
+                "{n:,} records are too few for a private preparation of {columns} columns. With this guarantee it "
+                "needs at least {least:,} records, and about {needed:,} to detect a range of values that contains 2 % "
+                "of the records (T91). Declare the columns and labels whose bounds, categories or classes are public, "
+                "leave columns out, or give a larger epsilon.",
+                {"n": n, "columns": self.width, "least": self.least_records, "needed": about(self.records_needed)},
             ),
         )
 
@@ -265,14 +269,14 @@ class PreparationPlan:
             ),
             Fact(
                 "preparation.category",
-                "A category or class is shown in half of all runs if {records} records have it; rarer values share "
-                "one feature (T73).",
+                "A category or class held by {records} records is released with probability 1/2 (T73). Categories that "
+                "are not released share one feature.",
                 {"records": self.category_records},
             ),
             Fact(
                 "preparation.records",
-                "About {records:,} records are needed to see a value range that 2 % of the records share (T91).",
-                {"records": self.records_needed},
+                RANGE_RECORDS,
+                {"records": about(self.records_needed)},
             ),
             *rows,
         )
@@ -305,8 +309,7 @@ class PreparationPlan:
     @property
     def noise(self) -> str:
         """Description of the noise."""
-        words = f"{self.profile_noise.law.words} on the profile; {self.value_noise.law.words} on counts of values"
-        return words if self.norm_noise is None else f"{words}; {self.norm_noise.law.words} on counts of row norms"
+        return described_noise(self.profile_noise, self.value_noise, "values", self.norm_noise)
 
     @cached_property
     def facts(self) -> ReleaseFacts:
@@ -446,6 +449,19 @@ def warn_few_records(plan: PreparationPlan, n: int | None, *, stacklevel: int) -
         warnings.warn(fact.describe(arg), DpermWarning, stacklevel=stacklevel + 1)
 
 
+def described_noise(
+    profile: GaussianMechanism, counts: GaussianMechanism, counted: str, norms: GaussianMechanism | None
+) -> str:
+    """Return the description of the noise of a preparation; ``counted`` names the counts of its second release."""
+    parts = [profile.law.words_at("on the column profile"), counts.law.words_at(f"on the counts of {counted}")]
+    return "; ".join(parts if norms is None else [*parts, norms.law.words_at("on the counts of row norms")])
+
+
+def about(records: int) -> int:
+    """Return a number of records rounded to two significant digits, for sentences."""
+    return int(round(records, min(0, 2 - len(str(records)))))
+
+
 def profile_records_needed(deviation: float) -> int:
     """Return the number of records from which a bin with 2 % of them exceeds the threshold of a profile (T91)."""
     return math.ceil(5.1 * deviation / SEEN_SHARE)
@@ -455,9 +471,9 @@ def require_delta(goal: AnyGuarantee) -> None:
     """Raise ConversionError unless the goal is (epsilon, delta)-DP with delta > 0 (T73b)."""
     if not isinstance(goal, ApproxDP) or goal.delta <= 0:
         raise ConversionError(
-            "a private preparation needs an (epsilon, delta) guarantee with delta > 0: a pure guarantee cannot show "
-            f"values that nobody declared (T73b), got {arg('goal', shown(goal))}.",
-            remedy=f"Give {arg('delta')} such as 1e-6, or declare all columns.",
+            "a private preparation needs an (epsilon, delta) guarantee with delta > 0: under a pure guarantee, values "
+            f"that are not declared cannot be released (T73b), got {arg('goal', shown(goal))}.",
+            remedy=f"Give {arg('delta', '1e-6')}, for example, or declare all columns.",
         )
 
 
@@ -468,7 +484,9 @@ def _names(columns: Sequence[str], declared: Mapping[str, AnyColumn], target: st
             raise ParameterError(argument="columns", rule="must be named by strings", got=shown(name))
     every = [*names, *declared, *([] if target is None else [target])]
     if len(set(map(same_text, every))) < len(every):
-        raise ParameterError(argument="columns", rule="must be different columns, declared or prepared, and no target")
+        raise ParameterError(
+            argument="columns", rule="must be different columns, declared or prepared, and must not contain the target"
+        )
     if not 1 <= len(names) + (target is not None) <= MOST_COLUMNS:
         rule = f"must name 1 to {MOST_COLUMNS:,} columns to prepare"
         raise ParameterError(argument="columns", rule=rule, got=str(len(names)))

@@ -126,7 +126,8 @@ _NO_GUARANTEE = dict.fromkeys((*NO_PROMISE, "goal", "adjacency"), names.NOTHING)
 def _guarantee_facts(release: Release[Any]) -> dict[str, object]:
     kind = guarantee_as_dict(release.record.guarantee)
     explained = {name: value for name, value in explain(release).as_dict().items() if name not in ("unit", "level")}
-    pure = release.profile.epsilon(0.0)
+    explained["epsilons"] = _within_goal(explained["epsilons"], kind)
+    pure = min(release.profile.epsilon(0.0), math.inf if kind.get("delta", 0) else kind.get("epsilon", math.inf))
     sentences = explained.pop("sentences")
     return {
         "status": names.PRIVATE,
@@ -139,6 +140,21 @@ def _guarantee_facts(release: Release[Any]) -> dict[str, object]:
         "trust_model": TRUST,
         "profile": {**explained, "epsilon_at_delta_zero": pure if math.isfinite(pure) else None},
     }
+
+
+def _within_goal(rows: Any, goal: Mapping[str, Any]) -> list[dict[str, object]]:
+    """Return pairs (delta, epsilon) of the profile; the guarantee bounds epsilon at its own delta and above.
+
+    The profile is computed from the event, and its upper bound may exceed the guarantee in the last digits.
+    """
+    if "epsilon" not in goal:
+        return list(rows)
+    return [
+        {**row, "epsilon": min(math.inf if row["epsilon"] is None else row["epsilon"], goal["epsilon"])}
+        if row["delta"] >= goal.get("delta", 0.0)
+        else row
+        for row in rows
+    ]
 
 
 def _assembled(known: Mapping[str, object], stated: Mapping[str, object] | None) -> Statement:

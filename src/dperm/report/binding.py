@@ -19,7 +19,7 @@ from dperm.report.run_facts import TRANSFORMERS
 PUBLIC_FACTS = "public_facts"
 """Name of the digest among the facts of a reservation."""
 BOUND_FIELDS = ("public_quantities", "mechanism", "reasons")
-"""Fields of a statement with the public facts, beside the user's own statements."""
+"""Fields of a statement with the public facts, in addition to the user's own statements."""
 NAMED_LATER = ("columns", "schema_digest")
 """Facts that a schema adds when the model is written; the digest of the schema binds them."""
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from dperm.presentation.glossary import term
-from dperm.presentation.numbers import epsilon_first, format_down, format_number, format_up
+from dperm.presentation.numbers import INFINITE, epsilon_first, format_down, format_number, format_up
 from dperm.presentation.phrases import capitalize
 from dperm.report import fields as names
 from dperm.report.audits import audits_for_display
@@ -97,6 +97,19 @@ def _named(terms: Mapping[str, str]) -> Callable[[object], object]:
     return rename
 
 
+def _profile(value: object) -> object:
+    """Name the bounds, and write an epsilon that does not exist at a delta as infinite instead of leaving it out."""
+    if isinstance(value, Mapping) and isinstance(value.get("epsilons"), list):
+        value = {**value, "epsilons": [_with_epsilon(row) for row in value["epsilons"]]}
+    return _named(_ATTACK_TERMS)(value)
+
+
+def _with_epsilon(row: object) -> object:
+    if not isinstance(row, Mapping) or row.get("epsilon", 0) is not None:
+        return row
+    return {**row, "epsilon": INFINITE}
+
+
 def _public_quantities(value: object) -> object:
     """Say what happens to invalid values, instead of the value of the argument."""
     if not isinstance(value, Mapping) or value.get("invalid") not in _INVALID:
@@ -124,8 +137,9 @@ def _sentence(value: object) -> object:
 
 _PREPARE: dict[str, Callable[[object], object]] = {
     **dict.fromkeys(("flavour", "unit_of_privacy", "trust_model", "adjacency", "covered", "composition"), _sentence),
+    "data_domain": _named({names.DECLARED: "columns, with enforced bounds and categories"}),
     "utility": with_measure_names,
-    "profile": _named(_ATTACK_TERMS),
+    "profile": _profile,
     "mechanism": _named(_MECHANISM_TERMS),
     "sampling": _named(_SAMPLING_TERMS),
     "public_quantities": _public_quantities,

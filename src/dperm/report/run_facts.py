@@ -48,9 +48,9 @@ PREPARED_FIT = (
     "anything computed from them alone. One guarantee covers schema and model together."
 )
 PREPARED_PREPROCESSING = (
-    "A private preparation found kinds, ranges, bins, categories and the labels of the columns, from cells that were "
-    "read one by one. The guarantee covers it. Bounds, norm and classes in field 11 are its result, except those of "
-    "declared columns."
+    "A private preparation found the kinds, ranges, bins and categories of the columns, and the labels of the target "
+    "unless they were declared. It read each cell independently of the others. The guarantee covers it. The bounds, "
+    "norm and classes in field 11 were found by it, except those of declared columns."
 )
 PREPARED_STATISTICS = "The fit used no statistics of the data except the released schema, which the guarantee covers."
 PREPARED_LIMIT = (
@@ -120,7 +120,7 @@ SQUARED = (
     "beyond the clipping threshold count only linearly, as in the Huber loss, and outliers have less influence."
 )
 FAST = (
-    "The noise is drawn in floating point (grade fast): the guarantee is that of the ideal distribution, and low-order "
+    "The noise is drawn in floating point (grade fast): the guarantee holds for the ideal distribution, and low-order "
     "bits may leak."
 )
 
@@ -161,7 +161,7 @@ ROUNDING = (
 )
 TRAINING_FAST = (
     "Noise is drawn in single precision, and rounding errors of sums are not accounted for (grade fast): the guarantee "
-    "is that of ideal arithmetic, and low-order bits may leak."
+    "holds for ideal arithmetic, and low-order bits may leak."
 )
 _GROUP_NAMES = {"n": "n_groups", "most_rows": "most_groups", "batch_size": "groups_in_a_batch"}
 _SECURITY = {"exact": EXACT, "fast": FAST}

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dperm.errors import EventFormatError
+from dperm.presentation.numbers import format_up
 from dperm.privacy import ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict, guarantee_from_dict
 from dperm.privacy.record import Record
@@ -16,11 +17,13 @@ from dperm.report.budget_facts import format_limit
 ENCODERS = "encoders"
 """Key in records for the schemas by which the rows of a fit were encoded."""
 APART = (
-    "The schema of the columns was released separately by PrivateTableEncoder, with the guarantee {}{}. The guarantee "
+    "The schema of the columns was released separately by PrivateTableEncoder, under {}; {}. The guarantee "
     "of the model does not cover that release."
 )
-TOGETHER = "By basic composition (T11), schema and model together have the guarantee {}."
-NO_SUM = "The guarantees of schema and model have different forms or neighbouring relations, and are not added up here."
+TOGETHER = "By basic composition (T11), the schema and the model together satisfy {}."
+NO_SUM = (
+    "The guarantees of the schema and the model have different forms or neighbouring relations, and are not added here."
+)
 UNCHARGED = (
     "The schema of the columns was not charged to the account of the model. The limit of the account does not cover "
     "the schema."
@@ -28,15 +31,16 @@ UNCHARGED = (
 _ACCOUNT = ("ledger", "account")
 """Parts of a receipt that identify an account."""
 SCHEMA_PREPROCESSING = (
-    "Before the fit, a private preparation found kinds, ranges, bins, categories and the labels of the columns, from "
-    "cells that were read one by one. It was a release of its own, with its own guarantee."
+    "Before the fit, a private preparation found the kinds, ranges, bins and categories of the columns, and the labels "
+    "of the target unless they were declared. It read each cell independently of the others. It was a separate "
+    "release, with a guarantee of its own."
 )
 SCHEMA_STATISTICS = (
     "The fit itself used no statistics of the data except the public quantities in field 11 and the released schema."
 )
 SCHEMA_LIMIT = (
     "The guarantee relies on AES-256, on the operating system's random numbers, and on the assumption that the "
-    "quantities declared public (field 11) were not derived from the data, except by the private schema."
+    "quantities declared public (field 11) were not derived from the data, except through the private schema."
 )
 
 
@@ -53,9 +57,9 @@ def schema_sentences(record: Record) -> tuple[str, ...]:
     schemas = private_schemas(record)
     if not schemas:
         return ()
-    single = [APART.format(format_limit(one["guarantee"]), _entry(one)) for one in schemas]
+    single = [APART.format(_short(one["guarantee"]), _entry(one)) for one in schemas]
     total = _total([record.guarantee, *_guarantees(schemas)])
-    return (*single, NO_SUM if total is None else TOGETHER.format(format_limit(guarantee_as_dict(total))))
+    return (*single, NO_SUM if total is None else TOGETHER.format(_short(guarantee_as_dict(total))))
 
 
 def uncharged_schemas(record: Record) -> str:
@@ -77,7 +81,16 @@ def _entry(schema: Mapping[str, Any]) -> str:
     if isinstance(entry, Mapping):
         account = f" of the account {entry['account']!r}" if entry.get("account") else " of a budget in memory"
         charged = f", entry {entry.get('seq')}{account}"
-    return f" (schema digest {digest}{charged})"
+    return f"schema digest {digest}{charged}"
+
+
+def _short(guarantee: Mapping[str, Any]) -> str:
+    """Return a guarantee as text, such as "(1, 1e-6)-DP (replace_one)"; kinds without epsilon in full."""
+    numbers = [format_up(guarantee[name]) for name in ("epsilon", "delta") if name in guarantee]
+    if not numbers:
+        return format_limit(guarantee)
+    pair = numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
+    return f"{pair}-DP ({guarantee.get('adjacency', '')})"
 
 
 def _guarantees(schemas: list[Mapping[str, Any]]) -> Iterator[AnyGuarantee | None]:

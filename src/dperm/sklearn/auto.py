@@ -81,7 +81,7 @@ def require_declared(estimator: Any) -> None:
     names = auto_arguments(estimator)
     if names:
         raise ParameterError(
-            f"{arg(names[0], _QUOTED)} is known only in a fit, from the encoder of its rows.",
+            f"{arg(names[0], _QUOTED)} is known only during a fit, from the encoder of the rows.",
             remedy=f"Declare {arg(names[0])} to plan without data.",
         )
 
@@ -148,7 +148,7 @@ def _supplied(name: str, facts: EncodingFacts) -> Any:
     if found is None or len(found) < 2:
         missing = "fewer than two classes" if name == "classes" else "no range of the labels"
         raise AssumptionError(
-            f"the private schema has {missing}, so there is no model. The charge of the schema stays.",
+            f"the private schema has {missing}, so there is no model. The charge for the schema is not refunded.",
             remedy=f"Declare {arg(name)}, give the encoder a larger epsilon, or use more records (T91).",
         )
     return found

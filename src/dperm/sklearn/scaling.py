@@ -355,7 +355,7 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
         return np.array(self.plan_.columns, dtype=object)
 
     def _quantiles(self) -> tuple[float, float]:
-        rule = "must be two different shares in [0, 1], the lower one first"
+        rule = "must be two different levels in [0, 1], the lower one first"
         given = self.quantiles
         if not isinstance(given, tuple | list) or len(given) != 2:
             raise ParameterError(argument="quantiles", rule=rule, got=shown(given))

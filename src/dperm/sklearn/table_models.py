@@ -265,9 +265,9 @@ class PrivateTableModel(BaseEstimator, ABC):
         warned = bool(plan.preparation.warnings(plan.n))
         if plan.goal.adjacency is Adjacency.ADD_REMOVE and not warned and prepared.records < needed / 4:
             warnings.warn(
-                f"the preparation found about {max(prepared.records, 0):.0f} records, and needs about {needed} to see "
-                f"values that 2 % of the records share (T91). Many columns may have been left out. Declare "
-                f"{arg('columns')}, or give a larger epsilon.",
+                f"the preparation found about {max(prepared.records, 0):.0f} records, and needs about {needed} to "
+                f"detect a range of values that contains 2 % of the records (T91). Many columns may have been left "
+                f"out. Declare {arg('columns')}, or give a larger epsilon.",
                 DpermWarning,
                 stacklevel=4,
             )
@@ -631,8 +631,8 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
             raise DataError("the labels must all be finite numbers.", remedy=remedy)
 
 
-_MOST_CLASSES = "It is the public largest number of classes, at least 2."
-_MORE = "The charge stays. Declare the target, give a larger epsilon, or use more records (T91)."
+_MOST_CLASSES = "It is the upper limit on the number of classes, at least 2, and must be public."
+_MORE = "The charge is not refunded. Declare the target, give a larger epsilon, or use more records (T91)."
 _NO_LABELS = {
     TargetKind.CLASSIFICATION: "the private schema has fewer than two classes of the target, so there is no model.",
     TargetKind.REGRESSION: "the private schema has no range of the target, so there is no model.",

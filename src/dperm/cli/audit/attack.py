@@ -68,7 +68,7 @@ class Attack:
         return [found] if exactly is None else [found, exactly]
 
     def _bits(self) -> "Bits | None":
-        """Return the source of the noise, with another seed than the coins; None without a seed."""
+        """Return the source of the noise, seeded differently from the coins; None without a seed."""
         from dperm.noise.simulation import NotPrivateBits
 
         return None if self.seed is None else NotPrivateBits(2 * self.seed)

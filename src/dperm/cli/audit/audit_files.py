@@ -86,7 +86,7 @@ def _read(path: Path, record: "Record | None") -> list[Mapping[str, Any]]:
     differs = _difference(data["of"], record)
     if differs:
         raise ParameterError(
-            f"--audit: {path} is the audit of another model: its {differs} is not that of this one. Run dperm audit "
+            f"--audit: {path} is the audit of another model: its {differs} differs from this model. Run dperm audit "
             "model on this model."
         )
     return list(data["audits"])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm audit bugs``: known bugs in private learning, each audited beside its correct version."""
+"""``dperm audit bugs``: known bugs in private learning, each audited together with its correct version."""
 
 import re
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ Examples:
   dperm audit bugs --only "wrong adjacency" --only "noise reused every step" --repeats 2 --seed 1 --json
 """
 
-EXPLANATION = "Measured values are lower bounds on epsilon: no leak is 0, only a value above the claim is a violation."
+EXPLANATION = "Measured values are lower bounds on epsilon: 0 means no leak, a value above the claim is a violation."
 WRONG = "what is wrong"
 """Column that is too wide for the terminal."""
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dperm.audit.demo import DemoAttack, DemoResult
     from dperm.audit.demo.result import Cell
 
-HELP = """Run three attacks on models with and without differential privacy. Takes about half a minute.
+HELP = """Run three attacks on models with and without differential privacy, in about half a minute.
 
 The attacks reconstruct patient records from two releases, extract a planted secret from a text model, and infer
 membership. The data are synthetic; the methods and their noise are those of dperm.
@@ -68,7 +68,7 @@ def _require_folder(folder: Path, force: bool) -> None:
     require_matplotlib("--plot-folder")
     taken = [folder / name for name in DEMO_FILES.values() if (folder / name).exists()]
     if taken and not force:
-        raise ParameterError(f"--plot-folder: {taken[0]} exists and is left as it is. Give another, or add --force.")
+        raise ParameterError(f"--plot-folder: {taken[0]} exists. Give another folder, or add --force.")
     folder.mkdir(parents=True, exist_ok=True)
 
 

@@ -101,7 +101,7 @@ def format_confidence(confidence: float) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return the data with lists and numbers of Python for those of NumPy."""
+    """Return the data with NumPy arrays and numbers converted to Python lists and numbers."""
     if isinstance(value, Mapping):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -128,7 +128,7 @@ def report_findings(
 
 
 def _draw(findings: Sequence["Finding"], path: Path) -> None:
-    """Plot the bound of each statistic beside the claim."""
+    """Plot the bound of each statistic and the claim."""
     from dperm.report.audit_plots import AuditDot, plot_dots
 
     dots = [

@@ -59,7 +59,7 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files."
 
 
 def count(option: str, help: str) -> object:
-    """Return a required option with a whole number."""
+    """Return the value of a required option, a whole number."""
     return typer.Option(option, metavar="N", show_default=False, help=help, parser=_whole)
 
 

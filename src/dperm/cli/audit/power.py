@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Power of an audit: with too few runs, not even correct guesses only can refute a claim."""
+"""Power of an audit: with too few runs, even correct guesses alone cannot refute a claim."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 NO_GUESS = "no guess was made"
 """Method of a bound whose statistic made no guess."""
 IDLE = (
-    "this audit could not have refuted anything: in {} runs no guess was made by those statistics that could have. "
-    "Take more runs."
+    "this audit could not have refuted the claim: the only statistics with enough power made no guess in {} runs. Use "
+    "more runs."
 )
 MOST = 10**9
 """Largest number of runs that is considered."""
@@ -35,10 +35,10 @@ def powerless(finding: "Finding", subject: Any) -> str:
         idle = {name for name, bound in finding.bounds.items() if bound.method.startswith(NO_GUESS)}
         return IDLE.format(runs) if idle and not _refutes(finding, subject, runs, without=idle) else ""
     least = _fewest(finding, subject, runs)
-    rest = f"it takes {least} at least" if least else "no number of runs is enough"
+    rest = f"at least {least} runs are needed" if least else "no number of runs is enough"
     return (
-        f"this audit could not have refuted anything: with {runs} runs not even guesses that are all right show more "
-        f"than the epsilon that is claimed; {rest}."
+        f"this audit could not have refuted the claim: with {runs} runs, even correct guesses alone cannot show an "
+        f"epsilon above the claimed one; {rest}."
     )
 
 
@@ -59,7 +59,7 @@ def _most(finding: "Finding", guesses: int, alpha: float, gaussian: bool) -> boo
 
 
 def _fewest(finding: "Finding", subject: Any, runs: int) -> int:
-    """Return the least sufficient number of runs, by bisection; 0 if 10^9 are not enough."""
+    """Return the smallest sufficient number of runs, by bisection; 0 if 10^9 are not enough."""
     low, high = runs, runs
     while not _refutes(finding, subject, high):
         low, high = high, 2 * high

@@ -29,7 +29,7 @@ def report_roc(
     bounds: "Mapping[str, LowerBound] | None" = None,
     label: str = "",
 ) -> None:
-    """Print the measured rates beside the largest that the claim allows."""
+    """Print the measured rates and the largest rates that the claim allows."""
     from dperm.cli.audit.findings_output import plain, print_bounds
     from dperm.cli.output import print_json
 

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 HELP = """Show the rates, AUC and ROC curve of a membership attack. FILE has the columns score and member.
 
-The true-positive rate is shown at false-positive rates of 0.1 %, 1 % and 10 %, and --plot uses logarithmic axes. With
+The true-positive rate is shown at false-positive rates of 0.1, 1 and 10 percent. --plot uses logarithmic axes. With
 --epsilon, the output includes the largest rates that the claim permits. Scores bound epsilon, and can refute a claim,
 only with --trials independent (one training run per record) or one_run (one training run, a fair coin flip per record).
-Scores from any other design (dependent, the default), such as one model without coin flips, give no valid bound.
+Scores from any other design, such as one model without coin flips, give no valid bound: use --trials dependent, the
+default.
 
 \b
 Examples:
@@ -97,7 +98,7 @@ def read_scores(path: Path) -> tuple[list[float], list[bool]]:
     scores, members = [score for score, _ in found], [member for _, member in found]
     if len(set(members)) < 2:
         kind = "members" if any(members) else "non-members" if members else "nobody"
-        raise ParameterError(f"{path} must have members and non-members, and has {kind} only. Attack both.")
+        raise ParameterError(f"{path} must have members and non-members, but contains only {kind}. Attack both.")
     return scores, members
 
 

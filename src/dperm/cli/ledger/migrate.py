@@ -15,8 +15,8 @@ HELP = """Convert a ledger from an earlier version of dperm to the current forma
 
 The ledger is verified, copied to a private backup (mode 0600, because it contains the signing key), and changed in one
 transaction. Entries, totals and keys stay the same, so hash chains, anchors and receipts remain valid. After a crash,
-run the command again. A ledger in the current format is left unchanged. Earlier versions of dperm refuse the migrated
-ledger.
+run the command again. A ledger in the current format is left unchanged. Earlier versions of dperm cannot open the
+migrated ledger.
 
 \b
 Examples:

@@ -131,7 +131,7 @@ def _print_warnings(found: "tuple[AccountStatus, ...]") -> None:
             typer.echo()
             print_folded(
                 f"{one.facts.name}: {count_of(one.open, 'open charge')}. A run is in progress, or it crashed and will "
-                "not be closed. It stays charged in both cases."
+                "not be closed. The charge remains in both cases."
             )
         if one.counts.seeded:
             typer.echo()

@@ -38,9 +38,9 @@ Examples:
 """
 EXPECT_HELP = """Compare methods: noise, proved bound on the excess risk, and expected accuracy.
 
-Describe the columns with --schema, or with --dim and --feature-norm. The expected accuracy is that of logistic
-regression on synthetic tables of this shape; results on your data may differ. With --ledger, delta and adjacency are
-those of the account.
+Describe the columns with --schema, or with --dim and --feature-norm. The expected accuracy is measured for
+logistic regression on synthetic tables of this shape; results on your data may differ. With --ledger, delta and
+adjacency are taken from the account.
 
 \b
 Examples:
@@ -71,9 +71,9 @@ Examples:
 TABLE_HELP = """State the cost of a private preparation, and how many records it needs.
 
 "dperm fit --prepare" finds kinds, ranges, bins, categories and labels of undeclared columns privately, under one
-guarantee with the model. Name the columns with DATA, of which only the header is read, or count them with --columns.
-Columns that --schema declares cost nothing. With --n, a warning states whether the records are too few. With --ledger,
-the cost is checked against the account, as by "dperm plan fit".
+guarantee with the model. Pass DATA to name the columns (only its header is read), or give their number with --columns.
+Columns declared in --schema cost nothing. With --n, a warning is shown if there are too few records. With --ledger, the
+cost is checked against the account, as in "dperm plan fit".
 
 \b
 Examples:

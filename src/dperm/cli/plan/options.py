@@ -72,7 +72,7 @@ PreparedColumnCount = Annotated[
         parser=_read_count,
         metavar="D",
         show_default=False,
-        help="Number of columns to prepare, the target included, if no DATA is given.",
+        help="Number of columns to prepare, including the target, if no DATA is given.",
     ),
 ]
 PreparedTarget = Annotated[

@@ -187,6 +187,7 @@ def _print_json(planned: _PlannedTable) -> None:
 def _print_facts(planned: _PlannedTable) -> None:
     from dperm.cli.fit_report import format_guarantee, weak_protection
     from dperm.cli.output import below, print_facts
+    from dperm.preparation.plan import about
 
     plan, preparation = planned.plan, planned.plan.preparation
     typer.echo("Plan for a private preparation and a model under one guarantee; no records were read.")
@@ -197,11 +198,12 @@ def _print_facts(planned: _PlannedTable) -> None:
             ("guarantee", format_guarantee(plan.goal)),
             *weak_protection(planned.profile),
             ("training", f"epsilon = {plan.training_goal.epsilon:.3g} by itself{assumed}"),
-            ("columns", f"{preparation.width} to prepare, the target included{free}"),
+            ("columns", f"{preparation.width} to prepare, including the target{free}"),
             ("why", below(map(describe_reason, plan.why))),
             (
                 "records",
-                f"about {preparation.records_needed:,} needed; below {preparation.least_records:,}, declare columns",
+                f"about {about(preparation.records_needed):,} needed; with fewer than {preparation.least_records:,}, "
+                "declare columns",
             ),
             *(("WARNING", text) for text in planned.warnings),
             *([] if text is None else [("event", text)]),
