@@ -16,20 +16,18 @@ from dperm.data.canonical import row_count
 from dperm.data.columns import AnyColumn
 from dperm.data.encoded import EncodingFacts, encoded
 from dperm.data.encoder import PublicEncoder
-from dperm.data.pipeline_steps import require_no_fitted_steps
+from dperm.data.pipeline_steps import checked_transformers
 from dperm.data.tables import column_names
 from dperm.errors import DataError, ParameterError
 from dperm.preparation.plan import PreparationPlan, warn_few_records
 from dperm.preparation.prepared import PreparedTable, TargetKind
 from dperm.privacy import Adjacency, Release
-from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.privacy.public_rows import public_rows
 from dperm.report import Statement, statement
 from dperm.sklearn import parameters
 from dperm.sklearn.files import prefers_sparse
+from dperm.sklearn.release_facts import release_facts
 
-_ENTRY = ("ledger", "account", "seq", "hash", "digest")
-"""Parts of a receipt that identify a ledger entry."""
 LABELS = "y"
 """Name of the target where y is passed apart from the table and has no name of its own."""
 
@@ -175,13 +173,14 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
             If X is not a table of columns of one length, or a declared column breaks its declaration. Nothing is
             charged. Cells of prepared columns never raise an error.
         LeakError
-            If a pipeline fitted transformers to the private data before. Nothing is charged.
+            If a pipeline fitted transformers to the private data before without a guarantee, or charged them to another
+            account. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the preparation. Nothing is charged.
         """
-        require_no_fitted_steps()
         names, budget = column_names(X), parameters.budget_of(self.ledger)
         seed = parameters.seed_of(self.random_state)
+        checked_transformers(budget=budget, seeded=seed is not None, labels=True)
         target = None if self._task() is None else _name_of(y, names)
         if target is not None and y is None:
             rule = f"must be given for task={self.task!r}"
@@ -248,20 +247,16 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
 
     def _release_facts(self) -> dict[str, object]:
         """Return the public facts of the release, as the record of a later model names them."""
-        record, public = self.record_, self.record_.public
-        entry = {name: record.ledger[name] for name in _ENTRY if record.ledger.get(name) is not None}
-        return {
-            "guarantee": guarantee_as_dict(record.guarantee),
-            "is_private": record.is_private,
-            "time": record.timestamp,
-            "ledger_entry": entry or None,
-            "schema_digest": self.schema_.digest,
-            "prepared": public["columns"],
-            "declared": public["declared"],
-            "target": public["target"],
-            "task": public["task"],
-            "most_classes": public["most_classes"],
-        }
+        public = self.record_.public
+        return release_facts(
+            self.record_,
+            schema_digest=self.schema_.digest,
+            prepared=public["columns"],
+            declared=public["declared"],
+            target=public["target"],
+            task=public["task"],
+            most_classes=public["most_classes"],
+        )
 
     @property
     def statement_(self) -> Statement:
