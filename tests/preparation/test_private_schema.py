@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from dperm import ApproxDP, account
 from dperm.accounting import MemoryBudget
-from dperm.data import Numeric
+from dperm.data import Categorical, Numeric, PublicEncoder
 from dperm.data.canonical import canonical_cell, canonical_column
+from dperm.data.schema import Schema
 from dperm.erm.losses import Logistic
-from dperm.errors import AssumptionError, ConversionError, DataError
+from dperm.errors import AssumptionError, ConversionError, DataError, ParameterError
 from dperm.ledger import Ledger
 from dperm.methods import ObjectivePerturbation
 from dperm.noise import NotPrivateBits
@@ -25,6 +26,7 @@ from dperm.noise.bits import SystemBits
 from dperm.preparation import PreparationPlan, TablePlan, TargetKind
 from dperm.preparation.bins import BINS, bins_of, edges_of
 from dperm.preparation.plan import PrivateColumns
+from dperm.preparation.prepared import Encoding, _distinct
 from dperm.preparation.schema import class_labels, label_range
 from dperm.preparation.values import NumericCells, TextValues, noisy_values
 from dperm.privacy import Adjacency
@@ -238,6 +240,61 @@ def test_odd_tables_raise_nothing_after_the_charge():
         assert set(model.predict(table)) <= {"no", "yes"}
         norms = np.sqrt((np.asarray(model.schema_.encoder.transform(table, unseen="other")) ** 2).sum(axis=1))
         assert norms.max() <= model.schema_.encoder.norm * (1 + 1e-12)
+
+
+NAMES = ("a", "a<18", "18<=a", "a=(missing)", "a=(other)", "a=b", "a=b=c", "a>=18", "a<18=(missing)", "a=b=(other)")
+PREPARED = st.sampled_from(
+    [
+        *(Numeric(0, 1, 0.5, bins=bins, missing=True, canonical=True) for bins in ((18,), (18, 65), (65,), ())),
+        Numeric(0, 1, canonical=True),
+        *(
+            Categorical(found, other=True, missing=True, canonical=True)
+            for found in (["b", "c", "b=c", "(missing)", "(other)"], ["é"], ["b=c"])
+        ),
+    ]
+)
+DECLARED = st.sampled_from([Numeric(0, 1), Numeric(0, 90, bins=(18, 65)), Categorical(["b", "b=c", "(missing)"])])
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), st.one_of(PREPARED, st.tuples(DECLARED)), min_size=1))
+def test_features_of_prepared_columns_have_different_names(columns):
+    declared = {name: found[0] for name, found in columns.items() if isinstance(found, tuple)}
+    try:
+        PublicEncoder(declared or {"none": Numeric(0, 1)})
+    except ParameterError:  # refused before the charge
+        return
+    kept = _distinct(declared, {name: found for name, found in columns.items() if name not in declared})
+    encoder = PublicEncoder(kept)
+    assert kept.items() >= declared.items()
+    assert set(kept) >= {name for name, found in columns.items() if isinstance(found, Numeric)} - set(
+        PublicEncoder(declared or {"none": Numeric(0, 1)}).feature_names
+    )
+    text = Schema(encoder).to_toml()
+    assert Schema.from_toml(text).encoder == encoder
+    assert _distinct(declared, {name: found for name, found in kept.items() if name not in declared}) == kept
+
+
+@pytest.mark.parametrize("encoding", list(Encoding))
+def test_columns_named_like_features_of_others_raise_nothing_after_the_charge(encoding):
+    generator = np.random.default_rng(0)
+    numbers = np.where(generator.random(20_000) < 0.5, generator.integers(0, 90, 20_000), None)
+    alone = PreparationPlan.for_goal(("a",), GOAL)
+    first = alone.draw(alone.read({"a": numbers}), NotPrivateBits(1).stream())
+    table = {name: numbers for name in first.encoder.feature_names} | {"b": generator.choice(["c", "d=e"], 20_000)}
+    table |= {"b=d": generator.choice(["e", "f"], 20_000), "b=c": numbers}
+    plan = TablePlan.for_goal(
+        tuple(table),
+        GOAL,
+        target=None,
+        task="regression",
+        method=ObjectivePerturbation(),
+        loss=Logistic(),
+        encoding=encoding,
+    ).preparation
+    private = plan.read(table)
+    names = plan.draw(private, NotPrivateBits(1).stream()).encoder.feature_names
+    assert set(table) - {"b", "b=d"} <= set(names)
+    assert {"b=d=e", "b=d=f"} & set(names)
 
 
 @pytest.mark.filterwarnings("ignore:.* records are too few")

@@ -80,7 +80,7 @@ def schema_sentences(record: Record) -> tuple[str, ...]:
         for one in schemas
     ]
     total = _total([record.guarantee, *_guarantees(schemas)])
-    every = f"{'schema' if only_schemas(schemas) else 'these preparations'} and {fit}"
+    every = f"schema and {fit}" if only_schemas(schemas) else f"these preparations and the {fit}"
     return (
         *single,
         NO_SUM.format(every) if total is None else TOGETHER.format(every, format_limit(guarantee_as_dict(total))),
