@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 from dperm import ApproxDP, account
 from dperm.accounting import MemoryBudget
@@ -325,6 +326,19 @@ def test_a_saved_model_keeps_its_schema_and_its_receipt(tmp_path):
     assert model.record_.ledger["digest"].startswith("sha256:")
     unseen = {"age": [None, "?"], "work": ["new", 7]}
     assert loaded.predict({**unseen, "pay": [1.0, None]}).shape == (2,)
+
+
+def test_a_schema_without_labels_is_kept():
+    budget = MemoryBudget(ApproxDP(9.0, 1e-4, "replace_one"), blocks=2)
+    table = synthetic()
+    model = PrivateTableClassifier(epsilon=3.0, ledger=budget).fit(table, target="income")
+    with pytest.raises(AssumptionError, match="fewer than two classes"):
+        model.fit({**table, "income": np.full(6000, "one")}, target="income")
+    assert (model.guarantee_.epsilon, model.record_.ledger["digest"]) == (3.0, budget.entries[1].digest)
+    assert "age" in model.schema_.encoder.columns and model.prepared_.records == model.n_records_ > 5000
+    assert model.statement_["covered"].startswith("This release only") and model.profile_ is not None
+    with pytest.raises(NotFittedError):  # not the model of the fit before
+        model.predict(table)
 
 
 def test_the_encoder_finds_a_schema_and_a_seed_is_not_private():

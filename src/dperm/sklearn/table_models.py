@@ -41,9 +41,10 @@ from dperm.preparation.plan import PrivateColumns, warn_few_records
 from dperm.preparation.prepared import Encoding, PreparedTable, TargetKind
 from dperm.preparation.training import TablePlan
 from dperm.presentation.spelling import arg
-from dperm.privacy import Adjacency
+from dperm.privacy import Adjacency, Release
 from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement
+from dperm.report import statement as make_statement
 from dperm.sklearn import files, parameters
 from dperm.sklearn.classifiers import PrivateLogisticRegression
 from dperm.sklearn.files import prefers_sparse
@@ -170,7 +171,9 @@ class PrivateTableModel(BaseEstimator, ABC):
         BudgetError
             If ``ledger`` does not cover the fit. Nothing is charged.
         AssumptionError
-            If the released values contain fewer than two classes, or no range of the labels. The charge stays.
+            If the released values contain fewer than two classes, or no range of the labels. The charge stays, and the
+            released schema is kept: ``schema_``, ``prepared_``, ``record_``, ``guarantee_``, ``profile_``, ``plan_``,
+            ``n_records_`` and ``statement_`` are set as after a fit. There is no ``model_``.
         """
         if (y is None) == (target is None):
             raise ParameterError("a fit needs y, or target= with the name of a column of X, and not both.")
@@ -218,10 +221,33 @@ class PrivateTableModel(BaseEstimator, ABC):
             with np.errstate(all="ignore"):
                 found = self._draw(plan, run.value, run.stream)
             if isinstance(found, PreparedTable):
-                run.released(found)
-                raise AssumptionError(_NO_LABELS[self.task], remedy=_MORE)
-            fitted = prepared_fit_result(found, plan, run)
+                alone = run.released(found)
+            else:
+                fitted = prepared_fit_result(found, plan, run)
+        if isinstance(found, PreparedTable):
+            self._set_schema(alone, plan)
+            raise AssumptionError(_NO_LABELS[self.task], remedy=_MORE)
         return self._set_fitted(found, fitted, plan)
+
+    def _set_schema(self, release: Release[PreparedTable], plan: TablePlan) -> None:
+        """Keep a schema without labels, whose release was charged; a model of an earlier fit is forgotten."""
+        for name in ("model_", "classes_"):
+            self.__dict__.pop(name, None)
+        prepared = release.value
+        self.release_ = release.with_public({**release.record.public, "release": "preparation without a model"})
+        self.record_, self.plan_, self.prepared_ = self.release_.record, plan, prepared
+        self.schema_, self.n_records_ = prepared.schema, prepared.records
+        private = self.record_.is_private
+        self.guarantee_ = release.guarantee if private else None
+        self.profile_ = release.profile if private else None
+        self._set_features(prepared)
+
+    def _set_features(self, prepared: PreparedTable) -> None:
+        self.feature_names_in_ = np.array(list(prepared.encoder.columns), dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
 
     def _draw(self, plan: TablePlan, private: "_PrivateTable", stream: Stream) -> "_TrainedModel | PreparedTable":
         """Release the schema, and train on the table encoded by it."""
@@ -254,8 +280,8 @@ class PrivateTableModel(BaseEstimator, ABC):
         self.schema_, self.prepared_, self.plan_ = found.schema, prepared, plan
         self.guarantee_, self.profile_, self.record_ = fitted.guarantee, fitted.profile, fitted.record
         self.n_records_ = prepared.records
-        self.feature_names_in_ = np.array(list(prepared.encoder.columns), dtype=object)
-        self.n_features_in_ = len(self.feature_names_in_)
+        self.__dict__.pop("release_", None)
+        self._set_features(prepared)
         self._warn_from_release(prepared, plan)
         return self
 
@@ -285,7 +311,8 @@ class PrivateTableModel(BaseEstimator, ABC):
         ndarray of shape (n_samples,)
             Predictions.
         """
-        return np.asarray(self.model_.predict(self._encoded(X)))
+        rows = self._encoded(X)
+        return np.asarray(self.model_.predict(rows))
 
     def _encoded(self, X: object) -> Any:
         check_is_fitted(self)
@@ -294,7 +321,9 @@ class PrivateTableModel(BaseEstimator, ABC):
 
     @property
     def statement_(self) -> Statement:
-        """All fields of a privacy report on schema and model, as data."""
+        """All fields of a privacy report on schema and model, as data; without a model, on the schema alone."""
+        if "release_" in self.__dict__:
+            return make_statement(self.release_)
         check_is_fitted(self)
         statement: Statement = self.model_.statement_
         return statement
