@@ -21,6 +21,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 from dperm import ApproxDP
+from dperm import account as account_profile
 from dperm.accounting import MemoryBudget
 from dperm.data import Categorical, Numeric
 from dperm.data.canonical import cell_labels
@@ -445,6 +446,25 @@ def test_auto_of_components_and_bounds():
     assert found[-1].classes_.tolist() == ["high", "low"]
     assert "released separately by PrivateTableEncoder" in found[1].statement_["limits"][0]
     assert "schema and present release together have the guarantee" in found[1].statement_["limits"][1]
+
+
+def test_a_private_encoder_scales_rows_to_a_released_norm(tmp_path):
+    encoder = private(encoding="scaled", epsilon=5.0)
+    table = NAMED.assign(work=FRAME["work"])
+    fitted = make_pipeline(encoder, auto()).fit(table, Y)
+    rows = encoder.transform(table)
+    lengths = np.linalg.norm(rows, axis=1)
+    assert encoder.norm_ < encoder.encoder_.norm and (lengths <= encoder.norm_).all()
+    assert np.allclose(
+        encoder._shorter(sparse.csr_array(encoder.encoder_.transform(table, unseen="other"))).toarray(), rows
+    )
+    assert fitted[-1].statement_["public_quantities"]["feature_norm"] == encoder.norm_ == facts_of(rows).norm
+    assert encoder.plan(table.columns).norm_noise is not None
+    assert account_profile(encoder.plan_.event, "replace_one").delta(5.0) <= 1e-6
+    with pytest.raises(ParameterError, match="rows scaled by its encoder cannot be saved"):
+        save_model(fitted, tmp_path / "model.dperm")
+    with pytest.raises(ParameterError, match='must be "auto", "bins" or "scaled"'):
+        private(encoding="other").plan(["a"])
 
 
 def test_a_file_holds_no_private_scaling(tmp_path):

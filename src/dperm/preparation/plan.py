@@ -111,6 +111,7 @@ class PreparationPlan:
         task: TargetKind | None = None,
         declared: Mapping[str, AnyColumn] | None = None,
         most_classes: int = 100,
+        encoding: Encoding = Encoding.BINS,
     ) -> "PreparationPlan":
         """Return the plan of a preparation that meets ``goal`` on its own.
 
@@ -120,7 +121,7 @@ class PreparationPlan:
             Names of the feature columns to prepare.
         goal
             Guarantee to meet: ApproxDP with delta > 0.
-        target, task, declared, most_classes
+        target, task, declared, most_classes, encoding
             See the attributes.
 
         Raises
@@ -142,6 +143,7 @@ class PreparationPlan:
                 mu=mu,
                 threshold_delta=hidden,
                 most_classes=most_classes,
+                encoding=encoding,
                 goal=goal,
             )
             if account(plan.event, goal.adjacency).delta(goal.epsilon) <= goal.delta:

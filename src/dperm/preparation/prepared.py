@@ -7,14 +7,19 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from dperm.checks import shown
 from dperm.data.columns import AnyColumn, Categorical, Numeric
 from dperm.data.encoder import PublicEncoder
 from dperm.data.identity import same_text
 from dperm.data.schema import Schema, TargetSchema
+from dperm.errors import ParameterError
 from dperm.preparation.profile import ColumnProfile
 from dperm.preparation.row_norms import RowNorms
 from dperm.preparation.schema import class_labels, declared_column, label_range, record_count, scaled_column
 from dperm.preparation.values import ColumnValues, NumericCells, TextValues
+
+MOST_BINNED_COLUMNS = 200
+"""Number of feature columns above which numbers are only scaled by default. It affects utility only."""
 
 
 class TargetKind(StrEnum):
@@ -29,6 +34,16 @@ class Encoding(StrEnum):
 
     BINS = "bins"
     SCALED = "scaled"
+
+    @classmethod
+    def of(cls, encoding: object, columns: int) -> "Encoding":
+        """Return the encoding of an estimator's argument; "auto" depends on the public number of feature columns."""
+        if isinstance(encoding, str) and encoding == "auto":
+            return cls.SCALED if columns > MOST_BINNED_COLUMNS else cls.BINS
+        if not isinstance(encoding, str) or encoding not in tuple(cls):
+            rule = 'must be "auto", "bins" or "scaled"'
+            raise ParameterError(argument="encoding", rule=rule, got=shown(encoding))
+        return cls(encoding)
 
 
 @dataclass(frozen=True)

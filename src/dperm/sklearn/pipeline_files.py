@@ -50,6 +50,12 @@ def stored_parts(pipeline: Any) -> tuple[Any, Schema | None]:
         unfitted = any(type(step).__name__ == "PrivateTableEncoder" for step in steps[:1]) and len(steps) == 2
         problem = "is not fitted" if unfitted else "cannot be saved"
         raise ParameterError(f"a pipeline of {names} {problem}.", remedy=_ALLOWED)
+    if facts.length is not None:
+        raise ParameterError(
+            "a model file holds no private scaling of rows, so a pipeline with rows scaled by its encoder cannot be "
+            "saved.",
+            remedy='Use PrivateTableEncoder(encoding="bins"), PrivateTableClassifier or PrivateTableRegressor.',
+        )
     estimator = steps[1]
     check_is_fitted(estimator)
     encoder = facts.encoder

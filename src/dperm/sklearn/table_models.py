@@ -55,10 +55,6 @@ LABELS = "y"
 """Name of the target where y is passed apart from the table and has no name of its own."""
 
 
-MOST_BINNED_COLUMNS = 200
-"""Number of feature columns above which numbers are only scaled by default. It affects utility only."""
-
-
 @dataclass(frozen=True)
 class _TrainedModel:
     """Released schema and coefficients, with the plan and the public facts of the training stage."""
@@ -231,8 +227,7 @@ class PrivateTableModel(BaseEstimator, ABC):
 
     def _set_schema(self, release: Release[PreparedTable], plan: TablePlan) -> None:
         """Keep a schema without labels, whose release was charged; a model of an earlier fit is forgotten."""
-        for name in ("model_", "classes_"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("model_", None)
         prepared = release.value
         self.release_ = release.with_public({**release.record.public, "release": "preparation without a model"})
         self.record_, self.plan_, self.prepared_ = self.release_.record, plan, prepared
@@ -380,12 +375,7 @@ class PrivateTableModel(BaseEstimator, ABC):
 
     def _encoding(self, columns: int) -> Encoding:
         """Return the encoding of the prepared columns, chosen by the public number of feature columns."""
-        if self.encoding == "auto":
-            return Encoding.SCALED if columns > MOST_BINNED_COLUMNS else Encoding.BINS
-        if self.encoding not in tuple(Encoding):
-            rule = 'must be "auto", "bins" or "scaled"'
-            raise ParameterError(argument="encoding", rule=rule, got=shown(self.encoding))
-        return Encoding(self.encoding)
+        return Encoding.of(self.encoding, columns)
 
     def _fixed_parameters(self, prepared: PreparedTable) -> dict[str, Any]:
         """Return the parameters of the linear model that do not depend on the labels."""
@@ -515,7 +505,8 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of ``classes_``.
         """
-        return np.asarray(self.model_.predict_proba(self._encoded(X)))
+        rows = self._encoded(X)
+        return np.asarray(self.model_.predict_proba(rows))
 
     def decision_function(self, X: object) -> Floats:
         """Return the scores of the rows.
@@ -530,7 +521,8 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes, one score per row, positive for ``classes_[1]``; with more, one column per class.
         """
-        return np.asarray(self.model_.decision_function(self._encoded(X)))
+        rows = self._encoded(X)
+        return np.asarray(self.model_.decision_function(rows))
 
     @property
     def classes_(self) -> NDArray[Any]:
