@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dperm.sklearn.fit_result import FitResult
 
 _PREPARED = (
-    "In Python, audit the preparation alone, with of_plan(PrivateTableEncoder(...).plan(columns)), or the whole fit, with "
-    "repeated(train, with_record, without_record, claimed=...); both functions are in dperm.audit.black_box."
+    "In Python, audit the preparation alone, with of_plan(PrivateTableEncoder(...).plan(columns)), or the whole fit, "
+    "with repeated(train, with_record, without_record, claimed=...); both functions are in dperm.audit.black_box."
 )
 _IN_PYTHON = "In Python, audit the plan of the fit itself: dperm.audit.black_box.of_plan(model.plan_)."
 
