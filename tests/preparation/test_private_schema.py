@@ -4,6 +4,7 @@
 
 import io
 import math
+import tracemalloc
 from datetime import date
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 from dperm import ApproxDP, account
 from dperm.accounting import MemoryBudget
 from dperm.data import Categorical, Numeric, PublicEncoder
-from dperm.data.canonical import canonical_cell, canonical_column
+from dperm.data.canonical import PIECE, canonical_cell, canonical_column
 from dperm.data.schema import Schema
 from dperm.erm.losses import Logistic
 from dperm.errors import AssumptionError, ConversionError, DataError, ParameterError
@@ -28,6 +29,7 @@ from dperm.preparation import PreparationPlan, TablePlan, TargetKind
 from dperm.preparation.bins import BINS, bins_of, edges_of
 from dperm.preparation.plan import PrivateColumns
 from dperm.preparation.prepared import Encoding, _distinct
+from dperm.preparation.profile import bin_counts
 from dperm.preparation.schema import class_labels, label_range
 from dperm.preparation.values import NumericCells, TextValues, noisy_values
 from dperm.privacy import Adjacency
@@ -100,6 +102,29 @@ def test_arrow_columns_with_dates_are_read():
     dates = arrow.chunked_array([[date(2020, 1, 1), None], [date(2021, 2, 3)]])
     assert forms(canonical_column(dates)) == ["2020-01-01", None, "2021-02-03"]
     assert forms(canonical_column(arrow.chunked_array([], type=arrow.date32()))) == []
+
+
+def test_long_text_columns_are_read_in_pieces_with_the_same_result():
+    pa = pytest.importorskip("pyarrow")
+    cells = [("x", "12", None, "NA", "y ", "2024-01-02")[place % 6] for place in range(3 * PIECE + 5)] + ["rare"]
+    whole = canonical_column(cells)
+    columns = [pd.Series(cells, dtype=kind) for kind in ("str", "string", "object", "string[pyarrow]")]
+    columns += [
+        pa.array(cells),
+        pa.chunked_array([cells[:7], cells[7:]]),
+        pa.chunked_array([cells]).dictionary_encode(),
+    ]
+    for column in columns:
+        found = canonical_column(column)
+        assert np.array_equal(found.numbers, whole.numbers, equal_nan=True) and found.texts == whole.texts
+        assert (found.codes == whole.codes).all()
+        assert (bin_counts(found) == np.bincount(bins_of(whole), minlength=BINS)).all()
+    tracemalloc.start()
+    canonical_column(columns[0])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60 * len(cells)  # an object of Python for each cell needs more
+    assert len(canonical_column(columns[0].iloc[:0])) == 0
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ TRUTH = {"true": 1.0, "false": 0.0}
 """Texts of truth values, in upper or lower case."""
 UNDERSCORE = "_"
 """Character refused in numbers: Python reads 1_000 as a number, but in a table it is a name or an error."""
-PIECE = 2**14
+PIECE = 2**12
 """Cells that are converted to objects of Python at once."""
 TEXT_TYPES = frozenset(("str", "string", "string[python]", "string[pyarrow]", "large_string", "large_string[pyarrow]"))
 """Types of text columns of pandas and Arrow."""
@@ -104,6 +104,12 @@ class CanonicalColumn:
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+    def pieces(self, length: int) -> Iterator["CanonicalColumn"]:
+        """Yield the column in slices of at most ``length`` cells, not copied."""
+        for start in range(0, len(self), length):
+            stop = start + length
+            yield CanonicalColumn(self.numbers[start:stop], self.codes[start:stop], self.texts)
 
     @cached_property
     def is_text(self) -> Mask:
