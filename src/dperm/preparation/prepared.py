@@ -196,7 +196,7 @@ def _fewer_categories(name: str, column: Categorical, used: Set[str]) -> Iterato
     """Yield the column with categories of free names, then without the features of missing and of other values."""
     for other, missing in ((True, True), (True, False), (False, True), (False, False)):
         general = replace(column, categories=(), other=other, missing=missing)
-        own = used | _features(name, general)
+        own = {*used, *_features(name, general)}
         categories = []
         for category in column.categories:
             feature = same_text(f"{name}={category}")

@@ -41,7 +41,7 @@ from dperm.preparation.plan import PrivateColumns, warn_few_records
 from dperm.preparation.prepared import Encoding, PreparedTable, TargetKind
 from dperm.preparation.training import TablePlan
 from dperm.presentation.spelling import arg
-from dperm.privacy import Adjacency, Release
+from dperm.privacy import Adjacency, Record, Release
 from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement
 from dperm.report import statement as make_statement
@@ -230,9 +230,10 @@ class PrivateTableModel(BaseEstimator, ABC):
         self.__dict__.pop("model_", None)
         prepared = release.value
         self.release_ = release.with_public({**release.record.public, "release": "preparation without a model"})
-        self.record_, self.plan_, self.prepared_ = self.release_.record, plan, prepared
+        record: Record | None = self.release_.record
+        self.record_, self.plan_, self.prepared_ = record, plan, prepared
         self.schema_, self.n_records_ = prepared.schema, prepared.records
-        private = self.record_.is_private
+        private = release.record.is_private
         self.guarantee_ = release.guarantee if private else None
         self.profile_ = release.profile if private else None
         self._set_features(prepared)
