@@ -183,6 +183,13 @@ def test_labels_that_do_not_stand_out_are_charged_and_no_model_is_written(raw, o
     assert "fewer than two classes" in said and "Charged to account 'census'" in said
     (booked,) = ledger.bookings()
     assert booked.state.value == "committed" and not Path("model.dperm").exists()
+    assert "The released schema is in model.schema.toml. No model was written." in said and "is lost" not in said
+    text = Path("model.schema.toml").read_text(encoding="utf-8")
+    assert booked.digest in text and "epsilon = 8" in text and "SECRET" not in text
+    assert {"age", "hours"} <= set(PartialSchema.load(Path("model.schema.toml")).columns)
+    again = ends(2, FIT)  # another name, whatever is in the first one
+    assert "Nothing was charged" not in again.stderr and len(list(Path().glob("model.schema*.toml"))) == 2
+    assert Path("model.schema.toml").read_text(encoding="utf-8") == text
 
 
 def test_too_few_public_records_are_warned_about_before_the_charge(raw, ends, monkeypatch):

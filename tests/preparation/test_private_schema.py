@@ -4,6 +4,7 @@
 
 import io
 import math
+import tracemalloc
 from datetime import date
 
 import numpy as np
@@ -11,13 +12,15 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 from dperm import ApproxDP, account
 from dperm.accounting import MemoryBudget
-from dperm.data import Numeric
-from dperm.data.canonical import canonical_cell, canonical_column
+from dperm.data import Categorical, Numeric, PublicEncoder
+from dperm.data.canonical import PIECE, canonical_cell, canonical_column
+from dperm.data.schema import Schema
 from dperm.erm.losses import Logistic
-from dperm.errors import AssumptionError, ConversionError, DataError
+from dperm.errors import AssumptionError, ConversionError, DataError, ParameterError
 from dperm.ledger import Ledger
 from dperm.methods import ObjectivePerturbation
 from dperm.noise import NotPrivateBits
@@ -25,6 +28,8 @@ from dperm.noise.bits import SystemBits
 from dperm.preparation import PreparationPlan, TablePlan, TargetKind
 from dperm.preparation.bins import BINS, bins_of, edges_of
 from dperm.preparation.plan import PrivateColumns
+from dperm.preparation.prepared import Encoding, _distinct
+from dperm.preparation.profile import bin_counts
 from dperm.preparation.schema import class_labels, label_range
 from dperm.preparation.values import NumericCells, TextValues, noisy_values
 from dperm.privacy import Adjacency
@@ -97,6 +102,29 @@ def test_arrow_columns_with_dates_are_read():
     dates = arrow.chunked_array([[date(2020, 1, 1), None], [date(2021, 2, 3)]])
     assert forms(canonical_column(dates)) == ["2020-01-01", None, "2021-02-03"]
     assert forms(canonical_column(arrow.chunked_array([], type=arrow.date32()))) == []
+
+
+def test_long_text_columns_are_read_in_pieces_with_the_same_result():
+    pa = pytest.importorskip("pyarrow")
+    cells = [("x", "12", None, "NA", "y ", "2024-01-02")[place % 6] for place in range(3 * PIECE + 5)] + ["rare"]
+    whole = canonical_column(cells)
+    columns = [pd.Series(cells, dtype=kind) for kind in ("str", "string", "object", "string[pyarrow]")]
+    columns += [
+        pa.array(cells),
+        pa.chunked_array([cells[:7], cells[7:]]),
+        pa.chunked_array([cells]).dictionary_encode(),
+    ]
+    for column in columns:
+        found = canonical_column(column)
+        assert np.array_equal(found.numbers, whole.numbers, equal_nan=True) and found.texts == whole.texts
+        assert (found.codes == whole.codes).all()
+        assert (bin_counts(found) == np.bincount(bins_of(whole), minlength=BINS)).all()
+    tracemalloc.start()
+    canonical_column(columns[0])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60 * len(cells)  # an object of Python for each cell needs more
+    assert len(canonical_column(columns[0].iloc[:0])) == 0
 
 
 @pytest.mark.parametrize(
@@ -240,6 +268,61 @@ def test_odd_tables_raise_nothing_after_the_charge():
         assert norms.max() <= model.schema_.encoder.norm * (1 + 1e-12)
 
 
+NAMES = ("a", "a<18", "18<=a", "a=(missing)", "a=(other)", "a=b", "a=b=c", "a>=18", "a<18=(missing)", "a=b=(other)")
+PREPARED = st.sampled_from(
+    [
+        *(Numeric(0, 1, 0.5, bins=bins, missing=True, canonical=True) for bins in ((18,), (18, 65), (65,), ())),
+        Numeric(0, 1, canonical=True),
+        *(
+            Categorical(found, other=True, missing=True, canonical=True)
+            for found in (["b", "c", "b=c", "(missing)", "(other)"], ["é"], ["b=c"])
+        ),
+    ]
+)
+DECLARED = st.sampled_from([Numeric(0, 1), Numeric(0, 90, bins=(18, 65)), Categorical(["b", "b=c", "(missing)"])])
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), st.one_of(PREPARED, st.tuples(DECLARED)), min_size=1))
+def test_features_of_prepared_columns_have_different_names(columns):
+    declared = {name: found[0] for name, found in columns.items() if isinstance(found, tuple)}
+    try:
+        PublicEncoder(declared or {"none": Numeric(0, 1)})
+    except ParameterError:  # refused before the charge
+        return
+    kept = _distinct(declared, {name: found for name, found in columns.items() if name not in declared})
+    encoder = PublicEncoder(kept)
+    assert kept.items() >= declared.items()
+    assert set(kept) >= {name for name, found in columns.items() if isinstance(found, Numeric)} - set(
+        PublicEncoder(declared or {"none": Numeric(0, 1)}).feature_names
+    )
+    text = Schema(encoder).to_toml()
+    assert Schema.from_toml(text).encoder == encoder
+    assert _distinct(declared, {name: found for name, found in kept.items() if name not in declared}) == kept
+
+
+@pytest.mark.parametrize("encoding", list(Encoding))
+def test_columns_named_like_features_of_others_raise_nothing_after_the_charge(encoding):
+    generator = np.random.default_rng(0)
+    numbers = np.where(generator.random(20_000) < 0.5, generator.integers(0, 90, 20_000), None)
+    alone = PreparationPlan.for_goal(("a",), GOAL)
+    first = alone.draw(alone.read({"a": numbers}), NotPrivateBits(1).stream())
+    table = {name: numbers for name in first.encoder.feature_names} | {"b": generator.choice(["c", "d=e"], 20_000)}
+    table |= {"b=d": generator.choice(["e", "f"], 20_000), "b=c": numbers}
+    plan = TablePlan.for_goal(
+        tuple(table),
+        GOAL,
+        target=None,
+        task="regression",
+        method=ObjectivePerturbation(),
+        loss=Logistic(),
+        encoding=encoding,
+    ).preparation
+    private = plan.read(table)
+    names = plan.draw(private, NotPrivateBits(1).stream()).encoder.feature_names
+    assert set(table) - {"b", "b=d"} <= set(names)
+    assert {"b=d=e", "b=d=f"} & set(names)
+
+
 @pytest.mark.filterwarnings("ignore:.* records are too few")
 def test_errors_before_the_charge_cost_nothing():
     budget = MemoryBudget(ApproxDP(5.0, 1e-4, "replace_one"), blocks=1)
@@ -268,6 +351,19 @@ def test_a_saved_model_keeps_its_schema_and_its_receipt(tmp_path):
     assert model.record_.ledger["digest"].startswith("sha256:")
     unseen = {"age": [None, "?"], "work": ["new", 7]}
     assert loaded.predict({**unseen, "pay": [1.0, None]}).shape == (2,)
+
+
+def test_a_schema_without_labels_is_kept():
+    budget = MemoryBudget(ApproxDP(9.0, 1e-4, "replace_one"), blocks=2)
+    table = synthetic()
+    model = PrivateTableClassifier(epsilon=3.0, ledger=budget).fit(table, target="income")
+    with pytest.raises(AssumptionError, match="fewer than two classes"):
+        model.fit({**table, "income": np.full(6000, "one")}, target="income")
+    assert (model.guarantee_.epsilon, model.record_.ledger["digest"]) == (3.0, budget.entries[1].digest)
+    assert "age" in model.schema_.encoder.columns and model.prepared_.records == model.n_records_ > 5000
+    assert model.statement_["covered"].startswith("This release only") and model.profile_ is not None
+    with pytest.raises(NotFittedError):  # not the model of the fit before
+        model.predict(table)
 
 
 def test_the_encoder_finds_a_schema_and_a_seed_is_not_private():

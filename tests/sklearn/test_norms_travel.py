@@ -21,6 +21,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 from dperm import ApproxDP
+from dperm import account as account_profile
 from dperm.accounting import MemoryBudget
 from dperm.data import Categorical, Numeric
 from dperm.data.canonical import cell_labels
@@ -28,8 +29,11 @@ from dperm.data.encoded import facts_of
 from dperm.errors import AssumptionError, LeakError, ParameterError
 from dperm.report.statement import Statement
 from dperm.sklearn import (
+    PrivateBounds,
     PrivateLinearRegression,
     PrivateLogisticRegression,
+    PrivatePCA,
+    PrivateScaler,
     PrivateTableClassifier,
     PrivateTableEncoder,
     PublicTableEncoder,
@@ -212,6 +216,7 @@ def test_a_fit_with_auto_is_the_fit_with_the_declared_norm(encoder):
     assert (stated["norm"], stated["unseen"], stated["supplied"]) == (encoder.norm, "other", ["feature_norm"])
 
 
+@pytest.mark.filterwarnings("ignore:.*records are too few")
 def test_a_private_pipeline_charges_both_releases_and_states_their_sum():
     budget = account()
     model = make_pipeline(private(epsilon=0.25, ledger=budget), auto(epsilon=0.5, ledger=budget))
@@ -354,3 +359,116 @@ def test_only_models_that_a_file_can_hold_are_saved(tmp_path):
     model = known(feature_norm=1.0).fit(np.zeros((60, 2)), np.resize(["high", "low"], 60))
     save_model(model, path)
     assert load_model(path).coef_.tolist() == model.coef_.tolist()
+
+
+NUMBERS = np.column_stack([FRAME["age"], GENERATOR.normal(50.0, 5.0, N), GENERATOR.exponential(9.0, N)])
+NAMED = pd.DataFrame(NUMBERS, columns=["age", "height", "wage"])
+
+
+def chains(**changes):
+    """Pipelines whose private steps have the given arguments, with the number of private releases before the model."""
+    epsilon = {"epsilon": 0.25, "delta": 1e-6}
+    scaler, bounds = PrivateScaler(**epsilon, **changes), PrivateBounds(**epsilon, **changes)
+    pca = PrivatePCA(2, feature_norm="auto", **epsilon, **changes)
+    wide = PublicTableEncoder({name: Numeric(0, 100) for name in NAMED})
+    model = known(epsilon=0.5, method="output", **changes)
+    yield [scaler, model], ["PrivateScaler"]
+    yield [clone(scaler), pca, clone(model)], ["PrivatePCA", "PrivateScaler"]
+    yield [clone(bounds), clone(model).set_params(feature_norm=100.0)], ["PrivateBounds"]
+    yield [wide, clone(pca), clone(model)], ["PrivatePCA", "PublicTableEncoder"]
+
+
+@pytest.mark.filterwarnings("ignore:.*NOT PRIVATE")
+@pytest.mark.parametrize("place", range(4))
+def test_the_norm_and_the_releases_of_private_steps_reach_the_model(place):
+    budget = account()
+    steps, names = list(chains(ledger=budget))[place]
+    fitted = make_pipeline(*steps).fit(NAMED, Y)
+    private_names = [name for name in names if name.startswith("Private")]
+    assert len(budget.entries) == len(private_names) + 1
+    statement = fitted[-1].statement_
+    public = statement["public_quantities"]
+    assert [one["encoder"] for one in public["encoders"]] == names
+    if "feature_norm" in public["encoders"][0].get("supplied", []):
+        assert public["feature_norm"] == fitted[-2].norm_ == public["encoders"][0]["norm"]
+    for one in public["encoders"]:
+        if "guarantee" in one:
+            assert one["release_digest"] == one["ledger_entry"]["digest"]
+            assert f"released separately by {one['encoder']}, with the guarantee" in statement["covered"]
+    total = 0.5 + 0.25 * len(private_names)
+    assert (
+        f"these preparations and the model together have the guarantee (epsilon, delta)-DP with epsilon = {total:g}"
+        in (statement["covered"])
+    )
+    assert "not charged to the account" not in statement["composition"]
+    assert Statement.from_json(statement.to_json()) == statement
+    assert fitted.predict(NAMED).shape == (N,)
+    # a seed leaves no guarantee, another account is refused before the charge of the model
+    for changes, message in [({"ledger": None}, "not charged to the account"), ({"random_state": 1}, "with a seed")]:
+        steps = list(chains())[place][0]
+        private_steps = [step for step in steps[:-1] if type(step).__name__ in names and hasattr(step, "ledger")]
+        for step in private_steps:
+            step.set_params(**changes)
+        entries = len(budget.entries)
+        with pytest.raises(LeakError, match=message):
+            make_pipeline(*steps[:-1], steps[-1].set_params(ledger=budget)).fit(NAMED, Y)
+        assert len(budget.entries) == entries
+    seeded = make_pipeline(*steps[:-1], steps[-1].set_params(ledger=None)).fit(NAMED, Y)[-1]
+    assert seeded.guarantee_ is None
+    assert set(seeded.statement_["mechanism"]["fitted_transformers"]) == {type(step).__name__ for step in private_steps}
+
+
+def test_private_steps_refuse_rows_that_no_guarantee_covers():
+    budget = account()
+    for step in (PrivateScaler(ledger=budget), PrivateBounds(ledger=budget), PrivatePCA(ledger=budget)):
+        with pytest.raises(LeakError, match="StandardScaler"):
+            make_pipeline(StandardScaler(), step, known()).fit(NUMBERS, Y)
+        with pytest.raises(LeakError, match="was not charged to the account of this transformer"):
+            make_pipeline(PrivateScaler(), clone(step).set_params(ledger=budget)).fit(NUMBERS)
+    with pytest.warns(UserWarning, match="NOT PRIVATE"):
+        rows = PrivateScaler(random_state=1).fit_transform(NUMBERS)
+    for step in (PrivatePCA(), PrivatePCA(random_state=2, ledger=budget)):
+        with pytest.raises(LeakError, match="PrivateScaler with a seed"):
+            step.fit(rows)
+    assert budget.entries == ()
+
+
+def test_auto_of_components_and_bounds():
+    with pytest.raises(ParameterError, match="X carries none"):
+        PrivatePCA(feature_norm="auto").fit(NUMBERS)
+    with pytest.raises(ParameterError, match="known only in a fit"):
+        PrivatePCA(feature_norm="auto").plan(3, 100)
+    with pytest.raises(ParameterError, match="PrivateBounds does not scale its rows"):
+        make_pipeline(PrivateBounds(), known()).fit(NUMBERS, Y)
+    found = make_pipeline(private(epsilon=3.0), PrivatePCA(feature_norm="auto"), auto()).fit(FRAME, Y)
+    assert found[-1].classes_.tolist() == ["high", "low"]
+    assert "released separately by PrivateTableEncoder" in found[1].statement_["limits"][0]
+    assert "schema and present release together have the guarantee" in found[1].statement_["limits"][1]
+
+
+def test_a_private_encoder_scales_rows_to_a_released_norm(tmp_path):
+    encoder = private(encoding="scaled", epsilon=5.0)
+    table = NAMED.assign(work=FRAME["work"])
+    fitted = make_pipeline(encoder, auto()).fit(table, Y)
+    rows = encoder.transform(table)
+    lengths = np.linalg.norm(rows, axis=1)
+    assert encoder.norm_ < encoder.encoder_.norm and (lengths <= encoder.norm_).all()
+    assert np.allclose(
+        encoder._shorter(sparse.csr_array(encoder.encoder_.transform(table, unseen="other"))).toarray(), rows
+    )
+    assert fitted[-1].statement_["public_quantities"]["feature_norm"] == encoder.norm_ == facts_of(rows).norm
+    assert encoder.plan(table.columns).norm_noise is not None
+    assert account_profile(encoder.plan_.event, "replace_one").delta(5.0) <= 1e-6
+    with pytest.raises(ParameterError, match="rows scaled by its encoder cannot be saved"):
+        save_model(fitted, tmp_path / "model.dperm")
+    with pytest.raises(ParameterError, match='must be "auto", "bins" or "scaled"'):
+        private(encoding="other").plan(["a"])
+
+
+def test_a_file_holds_no_private_scaling(tmp_path):
+    steps, _ = next(chains())
+    fitted = make_pipeline(*steps).fit(NAMED, Y)
+    with pytest.raises(ParameterError, match="holds no private scaling of rows"):
+        save_model(fitted, tmp_path / "model.dperm")
+    save_model(fitted[-1], tmp_path / "model.dperm")
+    assert (load_model(tmp_path / "model.dperm").coef_ == fitted[-1].coef_).all()

@@ -7,7 +7,7 @@ import pytest
 
 from dperm.errors import AssumptionError
 from dperm.methods import OutputPerturbation
-from dperm.sklearn import PrivateHuberRegressor, PrivateLinearSVC, PrivateLogisticRegression
+from dperm.sklearn import PrivateHuberRegressor, PrivateLinearSVC, PrivateLogisticRegression, PrivateTableClassifier
 from dperm.sklearn.replan import replan
 
 RECORDS = np.random.default_rng(0)
@@ -51,3 +51,11 @@ def test_without_a_promise_there_is_no_plan_to_audit(given, words):
     model = PrivateLogisticRegression(feature_norm=1.0, classes=(0, 1)).set_params(**given).fit(X, CLASSES)
     with pytest.raises(AssumptionError, match=words):
         replan(model)
+
+
+def test_a_model_with_a_private_preparation_has_no_plan_of_its_own():
+    generator = np.random.default_rng(0)
+    table = {"a": generator.normal(size=3000), "b": generator.choice(["x", "y"], 3000)}
+    model = PrivateTableClassifier(epsilon=8.0).fit(table, target="b")
+    with pytest.raises(AssumptionError, match=r"have one guarantee together.*of_plan\(PrivateTableEncoder"):
+        replan(model.model_)

@@ -10,12 +10,13 @@ import tempfile
 import uuid
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dperm.cli.outcome import report_earlier_run, wait_for_other_run, with_outcome
 from dperm.cli.running import Interruption, note, open_output
+from dperm.errors import AssumptionError
 
 if TYPE_CHECKING:
     from dperm.accounting.budget import Budget
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from dperm.cli.charging import Account, ContentCheck
     from dperm.cli.interrupts import Interrupts
 
+SCHEMA_SUFFIX = ".schema.toml"
+"""End of the name of a schema file beside a model that could not be fitted."""
 LEDGER_ROOM = 2**18
 """Bytes kept free on the disk of a ledger file, for the entry that commits a release."""
 
@@ -37,6 +40,10 @@ class Planned(Protocol):
 
 class Released(Protocol):
     """Result of a charged run."""
+
+    @property
+    def failure(self) -> AssumptionError | None:
+        """Error that ended the run after a release, which is written all the same; None if the run succeeded."""
 
     def save(self, path: Path, *, overwrite: bool, allocated: Path | None = None) -> None:
         """Write the result to a file, or into ``allocated`` if that file is given.
@@ -140,11 +147,16 @@ def _run(request: ChargedRequest, files: RunFiles, interrupts: "Interrupts") -> 
     from dperm.cli.output_files import allocated
 
     saved, interrupts.started = False, True
+    schema: Path | None = None
     try:
         known = _prepare(request, files)
         with allocated(request.output, files.out, request.largest_size) as room, _ledger_room(files) as ballast:
             released = _released(request, files, interrupts, known, ballast)
             interrupts.delay()  # the release is charged: it is written before a signal ends the command
+            if released.failure is not None:
+                named = _free_name(files.out.with_suffix(SCHEMA_SUFFIX))
+                schema = _save(released, "schema", replace(files, out=named, force=False), room)
+                raise released.failure
             out = _save(released, request.noun, files, room)
         saved = True
         with open_output(f"Written: {out}."):
@@ -157,7 +169,7 @@ def _run(request: ChargedRequest, files: RunFiles, interrupts: "Interrupts") -> 
         raise
     except BaseException as error:
         interrupts.silence()
-        raise with_outcome(error, files.account, interrupts, saved=saved, noun=request.noun) from None
+        raise with_outcome(error, files.account, interrupts, saved=saved, noun=request.noun, schema=schema) from None
 
 
 def _ledger_room(files: RunFiles) -> AbstractContextManager[Path | None]:
@@ -199,6 +211,11 @@ def _save_elsewhere(released: Released, noun: str, files: RunFiles, error: OSErr
             )
             return out
     raise error
+
+
+def _free_name(path: Path) -> Path:
+    """Return the path, or a similar one if there is a file."""
+    return _other_name(path.parent, path) if path.exists() else path
 
 
 def _other_name(folder: Path, out: Path) -> Path:

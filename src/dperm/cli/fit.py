@@ -138,6 +138,7 @@ def fit(
                 preparing = {"--task": task, "--exclude": exclude, "--most-classes": most_classes}
                 refuse_options(preparing, _PREPARE_ONLY)
                 declared = _with_hint(schema, lambda: read_schema(schema, target, data))
+                _note_private_schema(schema, declared, not_private=not_private)
                 charged = Account.of(ledger, account, request_id)
                 request = FitRequest(
                     schema=declared,
@@ -157,6 +158,26 @@ def fit(
             inputs = (data, *([schema] if schema else []), *([Path(ledger)] if ledger else []))
             files = RunFiles(data, out, account=charged, force=force, json=json, inputs=inputs)
             run_charged(request, files, interrupts, repeatable=request_id is not None)
+
+
+def _note_private_schema(path: Path | None, schema: "Schema", *, not_private: bool) -> None:
+    """Print the guarantee of a schema that a private preparation released; refuse one that was drawn from a seed."""
+    from dperm.cli.running import note
+    from dperm.cli.schema_fit import GUARANTEE, SEEDED
+
+    if path is None or not any(column.canonical for column in schema.encoder.columns.values()):
+        return
+    lines = path.read_text(encoding="utf-8").splitlines()
+    found = next(
+        (line.removeprefix(GUARANTEE) for line in lines if line.startswith(GUARANTEE)), "not stated in the file"
+    )
+    if found == SEEDED and not not_private:
+        raise LeakError(
+            f"the schema in {path} was found with noise from a seed, which is NOT PRIVATE: no guarantee covers it, and a "
+            "model of it has none either. Find the schema without --seed, or add --not-private if the data may be "
+            "disclosed."
+        )
+    note(f"Note: the schema in {path} is a private release of its own (guarantee: {found}). Both guarantees add up.")
 
 
 def _declarations(path: Path | None, target: str | None, data: Path, *, prepare: bool) -> "Declared":

@@ -207,6 +207,10 @@ class FittedModel:
     schema: "Schema"
     table: Any = None
 
+    @property
+    def failure(self) -> None:
+        """Error that ended the fit after a release; a fitted model has none."""
+
     def save(self, path: Path, *, overwrite: bool, allocated: Path | None = None) -> None:
         """Write the model to a file."""
         from dperm.sklearn.files import save

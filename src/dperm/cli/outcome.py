@@ -38,18 +38,30 @@ def note_nothing_charged(interrupts: "Interrupts", noun: str = "model") -> Itera
 
 
 def with_outcome(
-    error: BaseException, account: "Account | None", interrupts: "Interrupts", *, saved: bool, noun: str
+    error: BaseException,
+    account: "Account | None",
+    interrupts: "Interrupts",
+    *,
+    saved: bool,
+    noun: str,
+    schema: Path | None = None,
 ) -> BaseException:
-    """Return the error, or the signal that caused it, with notes on the charge and on the file."""
+    """Return the error, or the signal that caused it, with notes on the charge and on the file.
+
+    ``schema`` is the file of a schema that was released without a model.
+    """
     if interrupts.arrived is not None and not isinstance(error, Interruption):
         error = Interruption(interrupts.arrived)
     error.__notes__ = []  # replaces the notes of the run
     charged, booked = (f"{NOTHING}: there is no --ledger.", None) if account is None else account.charge()
     if booked is not None or isinstance(error, Interruption):
         error.add_note(charged)
-        error.add_note(_written(booked, saved=saved, noun=noun))
+        if schema is None:
+            error.add_note(_written(booked, saved=saved, noun=noun))
     elif account is not None and NOTHING not in str(error):
         error.add_note(charged)
+    if schema is not None:
+        error.add_note(f"The released schema is in {schema}. No {noun} was written.")
     return error
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dperm.accounting.budget import Budget
     from dperm.cli.charging import ContentCheck
     from dperm.cli.prepared_columns import PreparedColumns
+    from dperm.cli.schema_fit import FittedSchema
     from dperm.preparation import TablePlan
 
 TASKS = ("classification", "regression")
@@ -132,12 +133,20 @@ class PreparedFitRequest:
         """Bytes to reserve for the model file, from public numbers."""
         return self.columns.largest_size
 
-    def run(self, data: Path, budget: "Budget | None", content: "ContentCheck") -> FittedModel:
-        """Read the data, charge the budget, and return the fitted model."""
+    def run(self, data: Path, budget: "Budget | None", content: "ContentCheck") -> "FittedModel | FittedSchema":
+        """Read the data, charge the budget, and return the fitted model; the schema alone if it has no labels."""
         table = self.columns.read(data, content, "other" if self.invalid == "drop" else "raise")
         with spinner("Preparing and learning ..."):
-            fitted = self.model.set_params(ledger=budget).fit(table, target=self.columns.target)
-        return FittedModel(fitted.model_, fitted.schema_, fitted)
+            model = self.model.set_params(ledger=budget)
+            try:
+                model.fit(table, target=self.columns.target)
+            except AssumptionError as error:
+                if not hasattr(model, "release_"):
+                    raise
+                from dperm.cli.schema_fit import FittedSchema
+
+                return FittedSchema(model.release_, self.columns, error)
+        return FittedModel(model.model_, model.schema_, model)
 
     def stored_entry(self, path: Path) -> tuple[object, object]:
         """Return request id and digest of the ledger entry in a model file; None without one."""

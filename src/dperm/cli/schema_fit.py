@@ -13,6 +13,7 @@ import typer
 
 from dperm.cli.prepared_fit import require_noise
 from dperm.cli.running import spinner
+from dperm.errors import AssumptionError
 
 if TYPE_CHECKING:
     from dperm.accounting.budget import Budget
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from dperm.preparation import PreparationPlan, PreparedTable
     from dperm.privacy import Release
 
+GUARANTEE = "# guarantee: "
+"""Start of the line of a schema file with the guarantee of its release."""
 RECEIPT = "# receipt: "
 """Start of the line of a schema file with the receipt of its charge."""
 SEEDED = "none: NOT PRIVATE, because the noise was drawn from a seed"
@@ -30,6 +33,13 @@ HEAD = """\
 # Schema found privately by "dperm schema fit": kinds, ranges, bins, categories and labels of the prepared columns.
 # It is a separate release, with the guarantee below. A later fit with this schema has another guarantee, and both
 # add up. You may edit the comments, except the receipt, by which dperm recognizes a repeated request.
+#
+"""
+
+HEAD_WITHOUT_MODEL = """\
+# Schema found privately by "dperm fit --prepare": kinds, ranges, bins and categories of the prepared columns.
+# The labels did not stand out from the noise, so there is no model. The guarantee below was charged for schema and
+# model together. A later fit with this schema has another guarantee, and both add up. Edit the comments at will.
 #
 """
 
@@ -150,10 +160,13 @@ class FittedSchema:
         Release of the preparation.
     columns
         Public names of the columns, with the declared ones.
+    failure
+        Error that ended a fit after the release; None if the schema is the whole result.
     """
 
     release: "Release[PreparedTable]"
     columns: "PreparedColumns"
+    failure: AssumptionError | None = None
 
     @property
     def schema(self) -> "Schema":
@@ -187,7 +200,8 @@ class FittedSchema:
         lines = [f"# {name}: {value}" for name, value in facts.items() if value]
         if record.ledger:
             lines.append(f"{RECEIPT}{json.dumps(dict(record.ledger), sort_keys=True)}")
-        return "\n".join([f"{HEAD}{lines[0]}", *lines[1:], "", self.schema.to_toml()])
+        head = HEAD if self.failure is None else HEAD_WITHOUT_MODEL
+        return "\n".join([f"{head}{lines[0]}", *lines[1:], "", self.schema.to_toml()])
 
     @property
     def _declared_target(self) -> str | None:

@@ -31,7 +31,7 @@ from datetime import MAXYEAR, MINYEAR, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,10 @@ TRUTH = {"true": 1.0, "false": 0.0}
 """Texts of truth values, in upper or lower case."""
 UNDERSCORE = "_"
 """Character refused in numbers: Python reads 1_000 as a number, but in a table it is a name or an error."""
+PIECE = 2**12
+"""Cells that are converted to objects of Python at once."""
+TEXT_TYPES = frozenset(("str", "string", "string[python]", "string[pyarrow]", "large_string", "large_string[pyarrow]"))
+"""Types of text columns of pandas and Arrow."""
 NO_TEXT = -1
 """Code of cells that are not text."""
 _TIME = re.compile(
@@ -60,6 +64,24 @@ _MICROSECONDS = 6
 _MOST_DAYS = 10**8
 """Longest duration; longer ones, and dates outside the years 1 to 9999, count as missing."""
 _EXACT = 2.0**53
+
+
+@runtime_checkable
+class _SlicedByPlace(Protocol):
+    """Series of pandas."""
+
+    iloc: Any
+
+    def __len__(self) -> int: ...
+
+
+@runtime_checkable
+class _SlicedByLength(Protocol):
+    """Arrow array, also in chunks."""
+
+    def slice(self, offset: int, length: int) -> Any: ...
+
+    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -82,6 +104,12 @@ class CanonicalColumn:
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+    def pieces(self, length: int) -> Iterator["CanonicalColumn"]:
+        """Yield the column in slices of at most ``length`` cells, not copied."""
+        for start in range(0, len(self), length):
+            stop = start + length
+            yield CanonicalColumn(self.numbers[start:stop], self.codes[start:stop], self.texts)
 
     @cached_property
     def is_text(self) -> Mask:
@@ -169,14 +197,17 @@ class CanonicalBuilder:
         DataError
             If ``values`` is not one-dimensional.
         """
-        array = _as_array(values)
-        if array.ndim != 1:
-            raise DataError("every column of the table must be one-dimensional, with one cell for each record.")
-        kind = array.dtype.kind
-        if kind in "biuf":
-            self._pieces.append(self._of_numbers(array))
-        else:
-            self._pieces.append(self._of_cells((_python_times(array) if kind in "mM" else array).tolist()))
+        for part in _text_pieces(values):
+            array = _as_array(part)
+            if array.ndim != 1:
+                raise DataError("every column of the table must be one-dimensional, with one cell for each record.")
+            kind = array.dtype.kind
+            if kind in "biuf":
+                self._pieces.append(self._of_numbers(array))
+                continue
+            for start in range(0, len(array), PIECE):
+                cells = array[start : start + PIECE]
+                self._pieces.append(self._of_cells((_python_times(cells) if kind in "mM" else cells).tolist()))
 
     def add_texts(self, cells: Sequence[str]) -> None:
         """Add cells that are all text, such as those of a CSV file; faster than `add`, with the same result."""
@@ -305,6 +336,20 @@ def _as_array(values: Any) -> NDArray[Any]:
     except Exception:  # the message might repeat a cell
         pass
     raise DataError("a column of the table cannot be read as one cell for each record.")
+
+
+def _text_pieces(values: Any) -> Iterator[Any]:
+    """Yield slices of a text column of pandas or Arrow, of at most `PIECE` cells; any other column as a whole.
+
+    numpy turns each cell of such a column into an object of Python, which needs several times the memory of the column.
+    The type of these columns holds text and gaps only, so that a slice is read as the whole column is.
+    """
+    kind = str(getattr(values, "dtype", getattr(values, "type", None)))
+    if kind not in TEXT_TYPES or not isinstance(values, _SlicedByPlace | _SlicedByLength):
+        yield values
+        return
+    for start in range(0, len(values), PIECE):
+        yield values.iloc[start : start + PIECE] if isinstance(values, _SlicedByPlace) else values.slice(start, PIECE)
 
 
 def _no_text(length: int) -> NDArray[np.int32]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Feature matrices that carry the facts of their encoder: norm, classes and range of the labels.
+"""Feature matrices that carry the facts of their transformer: norm, classes and range of the labels.
 
 scikit-learn's Pipeline passes a matrix from step to step, and nothing else. An estimator with ``feature_norm="auto"``
 reads the norm from the matrix. Subsets of rows and copies keep the facts. All other operations of numpy and scipy
@@ -12,6 +12,7 @@ rests on either: an estimator scales longer rows down to the norm that it plans 
 """
 
 import json
+import math
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -33,12 +34,12 @@ _CHANGING_FUNCTIONS = ("copyto", "fill_diagonal", "place", "put", "put_along_axi
 
 @dataclass(frozen=True)
 class EncodingFacts:
-    """Public or released facts about the rows of an encoder.
+    """Public or released facts about the rows of an encoder, a scaler or a projection.
 
     Attributes
     ----------
     encoder
-        Declared or released columns.
+        Declared or released columns; None for rows that no encoder describes, such as principal components.
     sparse
         Whether the encoder returns sparse matrices.
     unseen
@@ -46,34 +47,67 @@ class EncodingFacts:
     classes, label_range
         Released facts about the labels; None if the encoder knows none.
     release
-        Public facts about the release of a private schema: guarantee, seed, ledger entry. None for declared columns.
+        Public facts about the release of a private transformer: guarantee, seed, ledger entry. None for declared
+        columns.
+    step
+        Class name of the transformer; None for the encoder of a table.
+    width
+        Number of features without an encoder.
+    length
+        Bound on the norm of a row, if it is not that of the encoder; inf if no useful bound is known.
+    declares_norm
+        Whether the user declared the norm.
+    earlier
+        Facts about the rows that the transformer received, and about those before.
     """
 
-    encoder: PublicEncoder
+    encoder: PublicEncoder | None
     sparse: bool = False
     unseen: Unseen = "other"
     classes: tuple[Any, ...] | None = None
     label_range: tuple[float, float] | None = None
     release: Mapping[str, object] | None = field(default=None, hash=False)
+    step: str | None = None
+    width: int | None = None
+    length: float | None = None
+    declares_norm: bool = False
+    earlier: tuple["EncodingFacts", ...] = ()
 
     @property
     def norm(self) -> float:
         """Bound on the norm of a row."""
-        return self.encoder.norm
+        if self.length is not None:
+            return self.length
+        return math.inf if self.encoder is None else self.encoder.norm
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of features."""
+        return self.width if self.encoder is None else len(self.encoder.feature_names)
+
+    @property
+    def name(self) -> str:
+        """Class name of the transformer."""
+        return self.step or ("PublicTableEncoder" if self.release is None else "PrivateTableEncoder")
+
+    @property
+    def every(self) -> tuple["EncodingFacts", ...]:
+        """These facts, then those of the earlier transformers."""
+        return (self, *self.earlier)
 
     @property
     def is_seeded(self) -> bool:
-        """Whether a seed determined the noise of the schema, so that no guarantee covers it."""
+        """Whether a seed determined the noise of this transformer, so that no guarantee covers it."""
         return self.release is not None and not self.release["is_private"]
 
     def source(self) -> dict[str, object]:
         """Return the facts as plain data, for the record of a fit."""
-        text = self.encoder.to_json()
+        text = None if self.encoder is None else self.encoder.to_json()
+        columns = {} if text is None else {"columns": json.loads(text)["columns"], "encoder_digest": text_digest(text)}
         return {
-            "encoder": "PublicTableEncoder" if self.release is None else "PrivateTableEncoder",
-            "columns": json.loads(text)["columns"],
-            "encoder_digest": text_digest(text),
-            "norm": self.norm,
+            "encoder": self.name,
+            **columns,
+            "norm": self.norm if math.isfinite(self.norm) else None,
             "sparse": self.sparse,
             "unseen": self.unseen,
             **(self.release or {}),
@@ -111,7 +145,7 @@ class EncodedArray(np.ndarray[Any, np.dtype[Any]]):
         found = None if self._bond is None or self._checksum is None else self._bond.facts
         if found is None or self.ndim != 2 or self.dtype != np.float64:
             return None
-        return found if self.shape[1] == len(found.encoder.feature_names) else None
+        return found if self.shape[1] == found.n_features else None
 
     def __array_finalize__(self, source: object) -> None:
         """Bind views and copies to the same memory as ``source``, without its facts."""
@@ -201,13 +235,13 @@ class EncodedMatrix(csr_array):  # type: ignore[misc]  # scipy has no types
     def facts(self) -> EncodingFacts | None:
         """Facts of the encoder; None if values or columns may have changed."""
         found = self._carried
-        return found if found is not None and _checksum(self._values) == self._checksum else None
+        return found if found is not None and _sparse_checksum(self) == self._checksum else None
 
     @property
     def _carried(self) -> EncodingFacts | None:
         """Facts before the comparison of the checksum."""
         found = None if self._bond is None else self._bond.facts
-        return found if found is not None and self.shape[1:] == (len(found.encoder.feature_names),) else None
+        return found if found is not None and self.shape[1:] == (found.n_features,) else None
 
     @property
     def data(self) -> Any:
@@ -278,7 +312,8 @@ def encoded(matrix: Any, facts: EncodingFacts) -> Any:
     rows = EncodedMatrix((np.asarray(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
     guard = rows.data.view(EncodedArray)  # tells the bond of changes of the entries
     guard._bond = rows._bond = bond
-    rows._values, rows._checksum = guard, _checksum(guard)
+    rows._values = guard
+    rows._checksum = _sparse_checksum(rows)
     return rows
 
 
@@ -287,8 +322,13 @@ def facts_of(matrix: object) -> EncodingFacts | None:
     return matrix.facts if isinstance(matrix, EncodedArray | EncodedMatrix) else None
 
 
-def _checksum(values: Floats) -> int:
+def _checksum(values: Any) -> int:
     return zlib.crc32(np.ascontiguousarray(values).data)
+
+
+def _sparse_checksum(rows: EncodedMatrix) -> int:
+    """Return the checksum of the stored entries and of their places."""
+    return hash((_checksum(rows._values), _checksum(rows.indices), _checksum(rows.indptr)))
 
 
 def _restored(matrix: Floats, facts: EncodingFacts | None) -> Any:

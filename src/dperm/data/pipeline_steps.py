@@ -33,8 +33,9 @@ from dperm.presentation.spelling import arg
 REFUSE, NOT_COVERED = "refuse", "not_covered"
 UNKNOWN = "unknown"
 """Name of transformers that cannot be detected."""
-SEEDED_ENCODER = "PrivateTableEncoder"
-"""Name of a private preparation whose noise follows from a seed. Without a seed, its own guarantee covers it."""
+PRIVATE_STEPS = ("PrivateTableEncoder", "PrivateScaler", "PrivateBounds", "PrivatePCA")
+"""Names of private transformers. They are listed only if a seed determined the noise: otherwise a guarantee of their
+own covers them."""
 _FITS = ("fit", "fit_predict", "fit_transform")
 _UNUSED = (None, "passthrough", "drop")
 
@@ -74,8 +75,8 @@ def checked_steps(
 ) -> list[str]:
     """Return the class names of transformers fitted to the data before the running fit.
 
-    In a joblib worker the last name is `UNKNOWN`. A `PrivateTableEncoder` has a guarantee of its own, and is listed as
-    `SEEDED_ENCODER` only if a seed determined its noise.
+    In a joblib worker the last name is `UNKNOWN`. A private transformer has a guarantee of its own, and is listed only
+    if a seed determined its noise (`PRIVATE_STEPS`).
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def checked_steps(
     budget
         Budget to which the fit is charged; None without one.
     facts
-        Facts of the encoder that X comes from, if X carries them.
+        Facts of the transformer that X comes from, if X carries them.
 
     Raises
     ------
@@ -110,26 +111,20 @@ def checked_steps(
             remedy=f"{allowed} fits all the same, and the statement then says that the preparation is not covered.",
         )
     encoders = list(private_encoders())
-    every = [facts, *(encoder.encoding_facts for encoder in encoders)]
-    seeded = any(found is not None and found.is_seeded for found in every)
-    names = _names(steps + targets) + [SEEDED_ENCODER] * seeded
+    seeded = _seeded(facts, encoders)
+    names = _names(steps + targets) + seeded
     if budget is not None and names:
         raise LeakError(
             f"the guarantee does not cover the preparation of the data ({', '.join(names)} learnt from the private "
             f"data{', with a seed' if seeded else ''}), so the limit of a budget does not cover this fit.",
             remedy=f"Leave out {arg('random_state') if seeded else arg('ledger')}.",
         )
-    if budget is not None and not all(_same_account(encoder.ledger, budget) for encoder in encoders):
-        raise LeakError(
-            "the PrivateTableEncoder in the pipeline was not charged to the account of this model, so the limit of the "
-            "budget does not cover the schema.",
-            remedy=f"Give the encoder and the model the same {arg('ledger')}.",
-        )
+    _require_same_account(encoders, budget, "model")
     if steps or targets:
         listed = ", ".join(_names(steps + targets))
         warnings.warn(_NOT_COVERED.format(listed), DpermWarning, stacklevel=3)  # the line that called fit
     if seeded:
-        warnings.warn(_SEEDED, DpermWarning, stacklevel=3)
+        warnings.warn(_SEEDED.format(seeded[0]), DpermWarning, stacklevel=3)
     if not is_in_joblib_worker():
         return names
     if fitted_transformers == REFUSE:
@@ -137,12 +132,75 @@ def checked_steps(
     return [*names, UNKNOWN]
 
 
-def require_no_fitted_steps() -> None:
-    """Raise LeakError if a pipeline fitted transformers to the data before the running fit of a transformer."""
+def checked_transformers(
+    *, budget: object, seeded: bool, facts: EncodingFacts | None = None, labels: bool = False
+) -> tuple[EncodingFacts, ...]:
+    """Return the facts of all transformers before the running fit of a private transformer, the nearest one first.
+
+    Parameters
+    ----------
+    budget
+        Budget to which the fit is charged; None without one.
+    seeded
+        Whether a seed determines the noise of the fit, so that it has no guarantee.
+    facts
+        Facts of the transformer that X comes from, if X carries them.
+    labels
+        Whether the fit uses y.
+
+    Raises
+    ------
+    LeakError
+        If a transformer learnt from the data without noise, or with a seed; or if a private transformer in the pipeline
+        was not charged to the account of this fit. Nothing is charged.
+    """
     before = [step for frame in _frames() for step in _steps_before(frame)]
-    steps, targets = [*_learning(before), *fitted_steps()], list(fitted_target_transformers())
+    steps, targets = [*_learning(before), *fitted_steps()], list(fitted_target_transformers()) if labels else []
     if steps or targets:
         raise LeakError(_steps_problem(steps) if steps else _targets_problem(targets))
+    private = list(_private_before())
+    found = _seeded(facts, private)
+    if found and (budget is not None or not seeded):
+        raise LeakError(
+            f"X was transformed by a {found[0]} with a seed, which is NOT PRIVATE, so no guarantee covers this fit.",
+            remedy=f"Leave out {arg('random_state')} of the earlier transformer.",
+        )
+    _require_same_account(private, budget, "transformer")
+    known = () if facts is None else facts.every
+    others = (step.encoding_facts for step in reversed(private))
+    return (*known, *(one for one in others if all(one.release != other.release for other in known)))
+
+
+def _private_before() -> Iterator[Any]:
+    """Yield the fitted private transformers before the one that pipelines on the call stack are fitting."""
+    pipeline = getattr(sys.modules.get("sklearn.pipeline"), "Pipeline", ())
+    within: set[int] = set()
+    for frame in _frames():
+        owner: Any = frame.f_locals.get("self")
+        if not isinstance(owner, pipeline):
+            continue
+        if frame.f_code.co_name == "_fit":
+            within.add(id(owner))
+            yield from _private_parts(_steps_before(frame))
+        elif frame.f_code.co_name in _FITS and id(owner) not in within:
+            yield from _private_parts(step for _, step in owner.steps[:-1])
+
+
+def _seeded(facts: EncodingFacts | None, private: Iterable[Any]) -> list[str]:
+    """Return the names of private transformers with a seed, by the facts of X and those of steps of pipelines."""
+    every = [*(() if facts is None else facts.every), *(step.encoding_facts for step in private)]
+    return list(dict.fromkeys(found.name for found in every if found.is_seeded))
+
+
+def _require_same_account(private: Iterable[Any], budget: object, fitted: str) -> None:
+    """Raise LeakError if a private transformer was not charged to the budget of the running fit."""
+    for step in private:
+        if budget is not None and not _same_account(step.ledger, budget):
+            raise LeakError(
+                f"the {type(step).__name__} in the pipeline was not charged to the account of this {fitted}, so the "
+                f"limit of the budget does not cover its release.",
+                remedy=f"Give both the same {arg('ledger')}.",
+            )
 
 
 def _steps_before(frame: FrameType) -> list[Any]:
@@ -155,7 +213,7 @@ def _steps_before(frame: FrameType) -> list[Any]:
 
 
 def private_encoders() -> Iterator[Any]:
-    """Yield the encoders with a guarantee of their own that pipelines on the call stack fitted before the model."""
+    """Yield the transformers with a guarantee of their own that pipelines on the call stack fitted before the model."""
     pipeline = getattr(sys.modules.get("sklearn.pipeline"), "Pipeline", ())
     for frame in _frames():
         owner: Any = frame.f_locals.get("self")
@@ -238,8 +296,8 @@ _NOT_COVERED = (
     "transformed rows. The statement says NOT COVERED and has no rating."
 )
 _SEEDED = (
-    "X was encoded by a PrivateTableEncoder with a seed, which is NOT PRIVATE. No guarantee covers this fit. Leave out "
-    "random_state of the encoder for real releases."
+    "X was transformed by a {} with a seed, which is NOT PRIVATE. No guarantee covers this fit. Leave out "
+    "random_state of the transformer for real releases."
 )
 _IN_WORKER = (
     "fitted in a joblib worker: transformers before it cannot be seen. If a pipeline fitted one to the private data, "

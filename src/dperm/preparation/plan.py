@@ -23,7 +23,7 @@ from dperm.data.canonical import CanonicalColumn, canonical_columns
 from dperm.data.columns import AnyColumn
 from dperm.data.identity import same_text
 from dperm.data.tables import raw_columns
-from dperm.errors import AssumptionError, ConversionError, DpermWarning, ParameterError
+from dperm.errors import AssumptionError, ConversionError, DataError, DpermWarning, ParameterError
 from dperm.mechanisms.calibration import MOST_DIM
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.run import ReleaseFacts, release
@@ -115,6 +115,7 @@ class PreparationPlan:
         task: TargetKind | None = None,
         declared: Mapping[str, AnyColumn] | None = None,
         most_classes: int = 100,
+        encoding: Encoding = Encoding.BINS,
     ) -> "PreparationPlan":
         """Return the plan of a preparation that meets ``goal`` on its own.
 
@@ -124,7 +125,7 @@ class PreparationPlan:
             Names of the feature columns to prepare.
         goal
             Guarantee to meet: ApproxDP with delta > 0.
-        target, task, declared, most_classes
+        target, task, declared, most_classes, encoding
             See the attributes.
 
         Raises
@@ -146,6 +147,7 @@ class PreparationPlan:
                 mu=mu,
                 threshold_delta=hidden,
                 most_classes=most_classes,
+                encoding=encoding,
                 goal=goal,
             )
             if account(plan.event, goal.adjacency).delta(goal.epsilon) <= goal.delta:
@@ -429,14 +431,17 @@ class PrivateColumns:
         Raises
         ------
         DataError
-            If a column is not one-dimensional, or the lengths differ.
+            If a column is not one-dimensional, the lengths differ, or there is no record.
         """
         counts: list[Floats] = []
         lengths: set[int] = set()
         for column in canonical_columns(raw, raw):
             counts.append(bin_counts(column))
             lengths.add(len(column))
-        return cls(raw, np.concatenate(counts), lengths.pop(), declared or {})
+        rows = lengths.pop()
+        if not rows:
+            raise DataError("the table must have at least one record.")
+        return cls(raw, np.concatenate(counts), rows, declared or {})
 
     def columns(self) -> Iterator[CanonicalColumn]:
         """Yield the columns in canonical form."""

@@ -3,18 +3,23 @@
 """Result of a private preparation: released counts, and the public schema that follows from them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from dperm.data.columns import AnyColumn, Categorical
+from dperm.checks import shown
+from dperm.data.columns import AnyColumn, Categorical, Numeric
 from dperm.data.encoder import PublicEncoder
 from dperm.data.identity import same_text
 from dperm.data.schema import Schema, TargetSchema
+from dperm.errors import ParameterError
 from dperm.preparation.profile import ColumnProfile
 from dperm.preparation.row_norms import RowNorms
 from dperm.preparation.schema import class_labels, declared_column, label_range, record_count, scaled_column
 from dperm.preparation.values import ColumnValues, NumericCells, TextValues
+
+MOST_BINNED_COLUMNS = 200
+"""Number of feature columns above which numbers are only scaled by default. It affects utility only."""
 
 
 class TargetKind(StrEnum):
@@ -29,6 +34,16 @@ class Encoding(StrEnum):
 
     BINS = "bins"
     SCALED = "scaled"
+
+    @classmethod
+    def of(cls, encoding: object, columns: int) -> "Encoding":
+        """Return the encoding of an estimator's argument; "auto" depends on the public number of feature columns."""
+        if isinstance(encoding, str) and encoding == "auto":
+            return cls.SCALED if columns > MOST_BINNED_COLUMNS else cls.BINS
+        if not isinstance(encoding, str) or encoding not in tuple(cls):
+            rule = 'must be "auto", "bins" or "scaled"'
+            raise ParameterError(argument="encoding", rule=rule, got=shown(encoding))
+        return cls(encoding)
 
 
 @dataclass(frozen=True)
@@ -48,7 +63,8 @@ class PreparedTable:
     records
         Noisy estimate of the number of records.
     constant
-        Names of columns without any value or range above the noise. The encoder leaves them out.
+        Names of columns that the encoder leaves out: those without any value or range above the noise, and those whose
+        features would all have the names of others.
     profiles, values
         Released counts of each prepared column, by name.
     rows
@@ -100,14 +116,13 @@ class PreparedTable:
             name: scaled_column(found) if encoding is Encoding.SCALED else declared_column(found, deviation)
             for name, found in features.items()
         }
-        constant = tuple(name for name, column in columns.items() if column is None)
-        kept: dict[str, AnyColumn] = dict(declared)
-        kept |= {name: column for name, column in columns.items() if column is not None}
+        kept = _distinct(declared, {name: column for name, column in columns.items() if column is not None})
+        constant = tuple(name for name in columns if name not in kept)
         if not kept:  # an encoder has at least one column
             kept = {constant[0]: Categorical((), other=True, missing=True, canonical=True)}
         known = values[target] if target is not None else None
         return cls(
-            PublicEncoder(_distinct(kept)),
+            PublicEncoder(kept),
             target,
             classes=None
             if known is None or task is not TargetKind.CLASSIFICATION
@@ -149,27 +164,44 @@ def _counts(found: ColumnValues) -> list[object]:
     return [found.edges.tolist(), found.counts.tolist()]
 
 
-def _distinct(columns: Mapping[str, AnyColumn]) -> dict[str, AnyColumn]:
-    """Return the columns without released categories whose feature would have the name of another feature.
+def _distinct(declared: Mapping[str, AnyColumn], prepared: Mapping[str, AnyColumn]) -> dict[str, AnyColumn]:
+    """Return all columns, without the parts of prepared ones whose features would have the names of other features.
 
-    The encoder refuses two features of one name, and a preparation must not fail after its charge. Such a category
-    counts as an "other" value.
+    The encoder refuses two features of one name, and a preparation must not fail after its charge. Features of declared
+    columns and scaled numbers keep their names. A category that loses its feature counts as an "other" value. A number
+    loses its bins, then the feature of missing numbers. A column that loses all features is left out.
     """
-    used: set[str] = set()
-    for name, column in columns.items():
-        if not isinstance(column, Categorical) or not column.canonical:
-            used |= set(map(same_text, column.features(name)))
-    kept: dict[str, AnyColumn] = {}
-    for name, column in columns.items():
-        if isinstance(column, Categorical) and column.canonical:
-            own = set(map(same_text, replace(column, categories=()).features(name)))
-            categories = []
-            used |= own
-            for category in column.categories:
-                feature = same_text(f"{name}={category}")
-                if feature not in used:
-                    used.add(feature)
-                    categories.append(category)
-            column = replace(column, categories=tuple(categories))
-        kept[name] = column
+    used = {feature for name, column in declared.items() for feature in _features(name, column)}
+    used |= (numbers := {same_text(name) for name, column in prepared.items() if isinstance(column, Numeric)} - used)
+    kept = dict(declared)
+    for name, column in prepared.items():
+        own = {same_text(name)} & numbers if isinstance(column, Numeric) else set()
+        smaller = _fewer_categories(name, column, used) if isinstance(column, Categorical) else _fewer_bins(column)
+        found = next((one for one in smaller if not _features(name, one) & (used - own)), None)
+        if found is not None:
+            used |= _features(name, found)
+            kept[name] = found
     return kept
+
+
+def _features(name: str, column: AnyColumn) -> set[str]:
+    return set(map(same_text, column.features(name)))
+
+
+def _fewer_bins(column: Numeric) -> Iterator[AnyColumn]:
+    yield from (column, replace(column, bins=()), replace(column, bins=(), missing=False))
+
+
+def _fewer_categories(name: str, column: Categorical, used: Set[str]) -> Iterator[AnyColumn]:
+    """Yield the column with categories of free names, then without the features of missing and of other values."""
+    for other, missing in ((True, True), (True, False), (False, True), (False, False)):
+        general = replace(column, categories=(), other=other, missing=missing)
+        own = {*used, *_features(name, general)}
+        categories = []
+        for category in column.categories:
+            feature = same_text(f"{name}={category}")
+            if feature not in own:
+                own.add(feature)
+                categories.append(category)
+        if categories or other or missing:
+            yield replace(general, categories=tuple(categories))

@@ -12,6 +12,9 @@ from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.noise.bits import Stream
 from dperm.preparation.bins import BINS, MISSING, TEXT, ZERO, bins_of
 
+PIECE = 2**13
+"""Cells whose bins are counted at once, which bounds the memory of the count."""
+
 
 @dataclass(frozen=True)
 class ColumnProfile:
@@ -57,7 +60,10 @@ def bin_counts(column: CanonicalColumn) -> Floats:
     One record adds 1 to one count of each column. Over d columns the L2 sensitivity is sqrt(d) under add/remove and
     sqrt(2d) under replace-one (`dperm.sensitivity.preparation.histogram_sensitivity`).
     """
-    return np.bincount(bins_of(column), minlength=BINS).astype(np.float64)
+    counts = np.zeros(BINS)
+    for piece in column.pieces(PIECE):
+        counts += np.bincount(bins_of(piece), minlength=BINS)
+    return counts
 
 
 def noisy_profiles(

@@ -149,8 +149,9 @@ def _within_goal(rows: Any, goal: Mapping[str, Any]) -> list[dict[str, object]]:
     """
     if "epsilon" not in goal:
         return list(rows)
+    bound = float(goal["epsilon"])
     return [
-        {**row, "epsilon": min(math.inf if row["epsilon"] is None else row["epsilon"], goal["epsilon"])}
+        {**row, "epsilon": bound if row["epsilon"] is None else min(float(row["epsilon"]), bound)}
         if row["delta"] >= goal.get("delta", 0.0)
         else row
         for row in rows

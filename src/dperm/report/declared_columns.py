@@ -2,20 +2,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """Declarations of columns and target as texts, for the data domain of a statement."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dperm.data.columns import AnyColumn, Numeric
 from dperm.data.schema import Schema, TargetSchema
 from dperm.presentation.numbers import format_number
+from dperm.report.run_facts import PREPARATION
+from dperm.report.schema_facts import ENCODERS
 
 FOUND_DIGITS = 4
 """Significant digits of numbers that a private schema found; declared numbers have the default number of digits."""
 
 
-def describe_schema(schema: Schema) -> list[str]:
-    """Return the declarations of a schema as texts, one for each column and for the target."""
+SEPARATE = (
+    "The private schema was released separately, before this fit. The guarantee of the fit does not cover that release, "
+    "and both guarantees add up."
+)
+
+
+def describe_schema(schema: Schema, public: Mapping[str, object]) -> list[str]:
+    """Return the declarations of a schema as texts, one for each column and for the target.
+
+    Parameters
+    ----------
+    schema
+        Schema of a model.
+    public
+        Public facts of the fit. If they name no preparation, a schema with privately found columns, such as one of
+        ``dperm schema fit``, is a release of its own, and a last sentence says so.
+    """
     columns = [_describe(name, column) for name, column in schema.encoder.columns.items()]
-    return columns if schema.target is None else [*columns, _target(schema.target)]
+    encoders = public.get(ENCODERS)
+    listed = encoders if isinstance(encoders, list) else []
+    known = PREPARATION in public or any(isinstance(one, Mapping) and "guarantee" in one for one in listed)
+    separate = not known and any(column.canonical for column in schema.encoder.columns.values())
+    target = [] if schema.target is None else [_target(schema.target)]
+    return [*columns, *target, *([SEPARATE] if separate else [])]
 
 
 def _describe(name: str, column: AnyColumn) -> str:

@@ -4,16 +4,21 @@
 
 from collections.abc import Iterator, Mapping
 
-from dperm.data.pipeline_steps import SEEDED_ENCODER, UNKNOWN
+from dperm.data.pipeline_steps import PRIVATE_STEPS, UNKNOWN
 from dperm.privacy.record import Record
 from dperm.report import fields as names
 from dperm.report.budget_facts import budget_facts
 from dperm.report.definitions import GROUP, contribution
 from dperm.report.schema_facts import (
     ENCODERS,
+    RELEASED,
+    RELEASES_LIMIT,
+    RELEASES_PREPROCESSING,
+    RELEASES_STATISTICS,
     SCHEMA_LIMIT,
     SCHEMA_PREPROCESSING,
     SCHEMA_STATISTICS,
+    only_schemas,
     private_schemas,
     schema_sentences,
     uncharged_schemas,
@@ -81,9 +86,10 @@ FITTED_TRANSFORMERS = (
     names.UNCOVERED + "before the fit, a pipeline fitted {} to the private data without noise. No guarantee covers the "
     "transformers, or predictions that use them."
 )
-SEEDED_SCHEMA = (
-    names.UNCOVERED + "before the fit, a PrivateTableEncoder with a seed found the schema of the columns. Anyone who "
-    "knows the seed can subtract its noise. No guarantee covers the schema, or predictions that use it."
+SEEDED_STEP = (
+    names.UNCOVERED
+    + "before the fit, a {} with a seed found the {}. Anyone who knows the seed can subtract its noise. "
+    "No guarantee covers this release, or predictions that use it."
 )
 UNKNOWN_TRANSFORMERS = (
     names.UNCOVERED
@@ -222,13 +228,14 @@ def _fit_facts(record: Record) -> dict[str, object]:
 def _usual_preprocessing(record: Record) -> str:
     if is_prepared(record):
         return PREPARED_PREPROCESSING
-    return " ".join((*([SCHEMA_PREPROCESSING] if private_schemas(record) else []), PREPROCESSING))
+    own = _of_preparations(record, "", SCHEMA_PREPROCESSING, RELEASES_PREPROCESSING)
+    return " ".join((*([own] if own else []), PREPROCESSING))
 
 
 def _usual_statistics(record: Record) -> str:
     if is_prepared(record):
         return PREPARED_STATISTICS
-    return SCHEMA_STATISTICS if private_schemas(record) else STATISTICS
+    return _of_preparations(record, STATISTICS, SCHEMA_STATISTICS, RELEASES_STATISTICS)
 
 
 def is_prepared(record: Record) -> bool:
@@ -273,8 +280,8 @@ def uncovered_transformers(record: Record) -> tuple[str, ...]:
     """Return sentences about preparation of the data that the guarantee does not cover; empty for most fits."""
     found = record.public.get(TRANSFORMERS)
     listed = list(map(str, found)) if isinstance(found, list) else []
-    known = ", ".join(name for name in listed if name not in (UNKNOWN, SEEDED_ENCODER))
-    seeded = (SEEDED_SCHEMA,) if SEEDED_ENCODER in listed else ()
+    known = ", ".join(name for name in listed if name not in (UNKNOWN, *PRIVATE_STEPS))
+    seeded = (SEEDED_STEP.format(name, RELEASED[name]) for name in listed if name in PRIVATE_STEPS)
     fitted = (*((FITTED_TRANSFORMERS.format(known),) if known else ()), *seeded)
     return (*fitted, UNKNOWN_TRANSFORMERS) if UNKNOWN in listed else fitted
 
@@ -308,7 +315,15 @@ def _assumed(record: Record) -> str:
     """Return the last limitation: the assumptions of the guarantee."""
     if is_prepared(record):
         return PREPARED_LIMIT
-    return SCHEMA_LIMIT if private_schemas(record) else LIMITS[-1]
+    return _of_preparations(record, LIMITS[-1], SCHEMA_LIMIT, RELEASES_LIMIT)
+
+
+def _of_preparations(record: Record, without: str, schema: str, others: str) -> str:
+    """Return the sentence for a record without separate private preparations, with schemas alone, or with others."""
+    found = private_schemas(record)
+    if not found:
+        return without
+    return schema if only_schemas(found) else others
 
 
 def _clipping_effects(record: Record) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about schemas that were released apart from the model, each with a guarantee of its own."""
+"""Facts about private preparations that were released apart from the model, each with a guarantee of its own."""
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -15,21 +15,37 @@ from dperm.privacy.rounding import round_up
 from dperm.report.budget_facts import format_limit
 
 ENCODERS = "encoders"
-"""Key in records for the schemas by which the rows of a fit were encoded."""
-APART = (
-    "The schema of the columns was released separately by PrivateTableEncoder, under {}; {}. The guarantee "
-    "of the model does not cover that release."
-)
-TOGETHER = "By basic composition (T11), the schema and the model together satisfy {}."
-NO_SUM = (
-    "The guarantees of the schema and the model have different forms or neighbouring relations, and are not added here."
-)
+"""Key in records for the transformers of the rows of a fit: declared columns, or private releases."""
+SCHEMA_STEP = "PrivateTableEncoder"
+"""Name of the transformer that releases a schema."""
+RELEASED = {
+    SCHEMA_STEP: "schema of the columns",
+    "PrivateScaler": "scaling of the columns and rows",
+    "PrivateBounds": "bounds of the columns",
+    "PrivatePCA": "second moment of the rows",
+}
+"""Released values, by transformer."""
+_OTHER = "private preparation"
+APART = "The {} was released separately by {}, under {}; {}. The guarantee of the {} does not cover that release."
+TOGETHER = "By basic composition (T11), {} together satisfy {}."
+NO_SUM = "The guarantees of {} have different forms or neighbouring relations, and are not added here."
 UNCHARGED = (
-    "The schema of the columns was not charged to the account of the model. The limit of the account does not cover "
-    "the schema."
+    "The {name} was not charged to the account of the {fit}. The limit of the account does not cover the {short}."
 )
 _ACCOUNT = ("ledger", "account")
 """Parts of a receipt that identify an account."""
+RELEASES_PREPROCESSING = (
+    "Before the fit, private preparations were released, each with its own guarantee. They are listed under encoders "
+    "in field 11. They transformed each row on its own."
+)
+RELEASES_STATISTICS = (
+    "The fit itself used no statistics of the data except the public quantities in field 11 and the released "
+    "preparations."
+)
+RELEASES_LIMIT = (
+    "The guarantee relies on AES-256, on the operating system's random numbers, and on the assumption that the "
+    "quantities declared public (field 11) were not derived from the data, except through the private preparations."
+)
 SCHEMA_PREPROCESSING = (
     "Before the fit, a private preparation found the kinds, ranges, bins and categories of the columns, and the labels "
     "of the target unless they were declared. It read each cell independently of the others. It was a separate "
@@ -45,7 +61,7 @@ SCHEMA_LIMIT = (
 
 
 def private_schemas(record: Record) -> list[Mapping[str, Any]]:
-    """Return the schemas with a guarantee of their own, as the record names them; seeded ones have none."""
+    """Return the preparations with a guarantee of their own, as the record names them; seeded ones have none."""
     found = record.public.get(ENCODERS)
     listed = found if isinstance(found, list) else []
     named = (one for one in listed if isinstance(one, Mapping))
@@ -53,35 +69,61 @@ def private_schemas(record: Record) -> list[Mapping[str, Any]]:
 
 
 def schema_sentences(record: Record) -> tuple[str, ...]:
-    """Return sentences about separately released schemas and the joint guarantee; empty without such schemas."""
+    """Return sentences about separate private preparations and the joint guarantee; empty without any."""
     schemas = private_schemas(record)
     if not schemas:
         return ()
-    single = [APART.format(_short(one["guarantee"]), _entry(one)) for one in schemas]
+    fit = _fit(record)
+    single = [
+        APART.format(_released(one), one.get("encoder"), _short(one["guarantee"]), _entry(one), fit) for one in schemas
+    ]
     total = _total([record.guarantee, *_guarantees(schemas)])
-    return (*single, NO_SUM if total is None else TOGETHER.format(_short(guarantee_as_dict(total))))
+    every = f"the schema and the {fit}" if only_schemas(schemas) else f"these preparations and the {fit}"
+    return (
+        *single,
+        NO_SUM.format(every) if total is None else TOGETHER.format(every, _short(guarantee_as_dict(total))),
+    )
+
+
+def only_schemas(preparations: list[Mapping[str, Any]]) -> bool:
+    """Whether schemas are the only private preparations."""
+    return all(one.get("encoder") == SCHEMA_STEP for one in preparations)
+
+
+def _fit(record: Record) -> str:
+    """Return the name of the release that the record describes."""
+    return "model" if "estimator" in record.public else "present release"
+
+
+def _released(preparation: Mapping[str, Any]) -> str:
+    return RELEASED.get(str(preparation.get("encoder")), _OTHER)
 
 
 def uncharged_schemas(record: Record) -> str:
-    """Return a sentence about schemas that the account of the model does not cover; "" without such schemas.
+    """Return a sentence about preparations that the account of the model does not cover; "" without any.
 
     It depends on the receipt, so it is no part of the fields that follow from the public facts alone.
     """
     if not record.ledger:
         return ""
     own = [record.ledger.get(name) for name in _ACCOUNT]
-    entries = [one.get("ledger_entry") for one in private_schemas(record)]
-    charged = [isinstance(entry, Mapping) and [entry.get(name) for name in _ACCOUNT] == own for entry in entries]
-    return "" if all(charged) else UNCHARGED
+    uncharged = [one for one in private_schemas(record) if not _is_charged(one.get("ledger_entry"), own)]
+    names = dict.fromkeys(map(_released, uncharged))
+    return " ".join(UNCHARGED.format(name=name, fit=_fit(record), short=name.split()[0]) for name in names)
+
+
+def _is_charged(entry: object, account: list[object]) -> bool:
+    return isinstance(entry, Mapping) and [entry.get(name) for name in _ACCOUNT] == account
 
 
 def _entry(schema: Mapping[str, Any]) -> str:
     entry, digest = schema.get("ledger_entry"), schema.get("schema_digest")
+    known = f"digest {schema.get('release_digest')}" if digest is None else f"schema digest {digest}"
     charged = ""
     if isinstance(entry, Mapping):
         account = f" of the account {entry['account']!r}" if entry.get("account") else " of a budget in memory"
         charged = f", entry {entry.get('seq')}{account}"
-    return f"schema digest {digest}{charged}"
+    return f"{known}{charged}"
 
 
 def _short(guarantee: Mapping[str, Any]) -> str:

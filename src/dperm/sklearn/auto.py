@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments "auto" of an estimator, supplied by the encoder of its rows."""
+"""Arguments "auto" of an estimator, supplied by the transformer of its rows."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dperm.data.canonical import label_text
@@ -18,8 +19,8 @@ _QUOTED = f'"{AUTO}"'
 NAMES = ("feature_norm", "classes", "label_range")
 """Arguments that an encoder can supply."""
 _DIRECTLY = (
-    "Put PublicTableEncoder or PrivateTableEncoder directly before the estimator, without set_output and without a "
-    "step in between"
+    "Put PublicTableEncoder, PrivateTableEncoder, PrivateScaler or PrivatePCA directly before the estimator, without "
+    "set_output and without a step in between"
 )
 _DECLARED = {
     "feature_norm": "or declare the norm, such as feature_norm=encoder.norm",
@@ -31,14 +32,14 @@ _TASKS = {"classes": '"classification"', "label_range": '"regression"'}
 
 @dataclass(frozen=True)
 class EncodedSchema:
-    """Schema by which the rows of a fit were encoded.
+    """Transformer of the rows of a fit: declared columns, or a private release.
 
     Attributes
     ----------
     facts
-        Facts of the encoder.
+        Facts of the transformer.
     supplied
-        Names of the arguments that it supplied.
+        Names of the arguments that the rows supplied.
     """
 
     facts: EncodingFacts
@@ -55,7 +56,9 @@ class EncodedSchema:
 
 
 def schemas_of(facts: EncodingFacts | None, supplied: tuple[str, ...]) -> tuple[EncodedSchema, ...]:
-    """Return the schema of the rows, if it is known, then the other private schemas of pipelines on the call stack.
+    """Return the transformer of the rows and those before it, if they are known, then others on the call stack.
+
+    Others are private transformers of pipelines that fit the model.
 
     Parameters
     ----------
@@ -64,10 +67,12 @@ def schemas_of(facts: EncodingFacts | None, supplied: tuple[str, ...]) -> tuple[
     supplied
         Names of the arguments that the encoder supplied.
     """
-    own = () if facts is None else (EncodedSchema(facts, tuple(name for name in NAMES if name in supplied)),)
+    known = () if facts is None else facts.every
+    own = [EncodedSchema(one) for one in known]
+    own[:1] = [replace(one, supplied=tuple(name for name in NAMES if name in supplied)) for one in own[:1]]
     others = [encoder.encoding_facts for encoder in private_encoders()]
-    release = None if facts is None else facts.release
-    return (*own, *(EncodedSchema(found) for found in others if found.release != release))
+    releases = [one.release for one in known]
+    return (*own, *(EncodedSchema(found) for found in others if found.release not in releases))
 
 
 def auto_arguments(estimator: Any) -> tuple[str, ...]:
@@ -132,14 +137,20 @@ def supplied_arguments(estimator: Any, facts: EncodingFacts | None) -> dict[str,
 
 def _supplied(name: str, facts: EncodingFacts) -> Any:
     if name == "feature_norm":
+        if not math.isfinite(facts.norm):
+            raise ParameterError(
+                f"{arg(name, _QUOTED)} needs rows with a norm, and {facts.name} does not scale its rows.",
+                remedy=f"Use PrivateScaler instead, or declare {arg('bounds')}.",
+            )
         return facts.norm
+    tasks = {one.release.get("task") for one in facts.every if one.release is not None}
     if facts.release is None:
         raise ParameterError(
-            f"{arg(name, _QUOTED)} needs a PrivateTableEncoder: PublicTableEncoder knows nothing about the labels.",
+            f"{arg(name, _QUOTED)} needs a PrivateTableEncoder: {facts.name} knows nothing about the labels.",
             remedy=f"Declare {arg(name)}.",
         )
     task = _TASKS[name]
-    if facts.release.get("task") != task.strip('"'):
+    if task.strip('"') not in tasks:
         raise ParameterError(
             f"{arg(name, _QUOTED)} needs a PrivateTableEncoder with {arg('task', task)}.",
             remedy=f"Give {arg('task', task)} to the encoder, {_DECLARED[name]}.",

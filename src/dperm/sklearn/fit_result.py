@@ -63,7 +63,7 @@ class PrivateData:
     fitted_transformers
         Class names of transformers fitted to the data before this fit, not covered by its guarantee.
     schemas
-        Schemas by which the rows were encoded, the one of X first.
+        Transformers of the rows with declared columns or a private release, the one of X first.
     """
 
     X: Any
@@ -173,7 +173,7 @@ class FitResult:
     def statement(self) -> Statement:
         """All fields of the privacy statement, as plain data. The first access takes a moment."""
         found = unprotected(self.facts) if self.release is None else statement(self.release)
-        return found if self.schema is None else found.filled({}, declared=describe_schema(self.schema))
+        return found if self.schema is None else found.filled({}, declared=describe_schema(self.schema, self.public))
 
     def with_public(self, public: Mapping[str, object]) -> "FitResult":
         """Return the same result with ``public`` as its public facts."""
@@ -403,6 +403,7 @@ def _assumptions(plan: "Plan", data: PrivateData) -> list[str]:
     declared = "n, as it was declared; it was not compared with the data" if plan.facts.public.get("n") else ""
     rows = "n, the number of records" if plan.adjacency.value == "replace_one" else declared
     released = {name for schema in data.schemas if schema.facts.release is not None for name in schema.supplied}
+    released -= {"feature_norm"} if any(schema.facts.declares_norm for schema in data.schemas[:1]) else set()
     every = (
         rows,
         "the number, names and types of the columns",
@@ -417,4 +418,4 @@ def _assumptions(plan: "Plan", data: PrivateData) -> list[str]:
 def _declares_columns(data: PrivateData) -> bool:
     """Whether the rows were encoded by declarations of columns, at least in part."""
     releases = [schema.facts.release for schema in data.schemas]
-    return any(release is None or bool(release["declared"]) for release in releases)
+    return any(release is None or bool(release.get("declared")) for release in releases)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private principal components as a scikit-learn transformer (T78)."""
 
+import math
+from dataclasses import replace
 from typing import Any, Self, final
 
 import numpy as np
@@ -13,14 +15,21 @@ from sklearn.utils.validation import check_is_fitted
 from dperm import checks
 from dperm.data import inputs
 from dperm.data.arrays import Floats
+from dperm.data.encoded import EncodedMatrix, EncodingFacts, encoded, facts_of
+from dperm.data.pipeline_steps import checked_transformers
 from dperm.data.row_scaling import scaled_down
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms.releases import Covariance
+from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
+from dperm.privacy.digest import digest
 from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement, statement
 from dperm.sklearn import parameters
+from dperm.sklearn.auto import AUTO
+from dperm.sklearn.release_facts import release_facts, with_earlier
 
+_AUTO = f'"{AUTO}"'
 _COMPONENTS = "It is the number of directions, at most the number of columns."
 
 
@@ -40,8 +49,9 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         Privacy-loss bound of the release; smaller is more private.
     delta : float, default=1e-6
         Delta of the guarantee, greater than 0.
-    feature_norm : float, default=1.0
-        Public bound on the norm of a row; longer rows are scaled down to it.
+    feature_norm : float or "auto", default=1.0
+        Public bound on the norm of a row; longer rows are scaled down to it. "auto" uses the norm that the rows of an
+        encoder or scaler carry, as in a pipeline.
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     n : int, default=None
@@ -59,7 +69,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
     explained_variance_ : ndarray of shape (n_components,)
         Noisy mean of the squared projections. The noise inflates the largest values.
     norm_ : float
-        Bound on the norm of every projected row, equal to ``feature_norm``.
+        Bound on the norm of every projected row: ``feature_norm``, or the norm that X carried.
     moment_ : ndarray of shape (n_features, n_features)
         Released second moment.
     guarantee_ : ApproxDP or None
@@ -89,7 +99,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        feature_norm: float = 1.0,
+        feature_norm: float | str = 1.0,
         adjacency: Adjacency | str = "replace_one",
         n: int | None = None,
         ledger: Any = None,
@@ -124,10 +134,31 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
             rule = "must be finite: components without noise have no guarantee"
             raise ParameterError(argument="epsilon", rule=rule, remedy="Choose 1.0, for example.")
         checks.count("n_components", self.n_components, _COMPONENTS, most=columns)
+        if self._is_auto():
+            raise ParameterError(
+                f"{arg('feature_norm', _AUTO)} is known only in a fit, from the encoder or scaler of its rows.",
+                remedy=f"Declare {arg('feature_norm')} to plan without data.",
+            )
+        norm: Any = self.feature_norm
         records = planned_rows(goal.adjacency, self.n, n)
         if goal.adjacency is Adjacency.REPLACE_ONE:
-            return Covariance(goal, self.feature_norm, dim=columns, n=records)
-        return Covariance(goal, self.feature_norm, dim=columns, average=records is None)
+            return Covariance(goal, norm, dim=columns, n=records)
+        return Covariance(goal, norm, dim=columns, average=records is None)
+
+    def _is_auto(self) -> bool:
+        return isinstance(self.feature_norm, str) and self.feature_norm == AUTO
+
+    def _norm_of(self, facts: EncodingFacts | None) -> Any:
+        """Return the declared norm, or that of the rows."""
+        if not self._is_auto():
+            return self.feature_norm
+        if facts is None or not math.isfinite(facts.norm):
+            raise ParameterError(
+                f"{arg('feature_norm', _AUTO)} needs rows with a norm, and X carries none.",
+                remedy="Put PublicTableEncoder, PrivateTableEncoder or PrivateScaler directly before PrivatePCA, "
+                "without set_output and without a step in between, or declare feature_norm.",
+            )
+        return facts.norm
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Release the principal directions of private rows, and charge the release to ``ledger``.
@@ -147,26 +178,35 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            If X is not a dense matrix of finite numbers. Nothing is charged.
+            If X is not a matrix of finite numbers, dense or of an encoder. Nothing is charged.
+        LeakError
+            If a pipeline fitted transformers to the private data before without a guarantee, or charged them to another
+            account. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the release. Nothing is charged.
         """
         budget, seed = parameters.budget_of(self.ledger), parameters.seed_of(self.random_state)
+        facts = facts_of(X)
+        earlier = checked_transformers(budget=budget, seeded=seed is not None, facts=facts)
+        planned = type(self)(**{**self.get_params(deep=False), "feature_norm": self._norm_of(facts)})
         matrix, names = _matrix(X)
-        plan = self.plan(matrix.shape[1], public_rows(Adjacency.of(self.adjacency), self.n, len(matrix)))
+        plan = planned.plan(matrix.shape[1], public_rows(Adjacency.of(self.adjacency), self.n, len(matrix)))
         bits = None
         if seed is not None:
             from dperm.noise import NotPrivateBits
 
             bits = NotPrivateBits(seed)
         release = plan.release(matrix, budget, bits=bits)
+        release = release.with_public(with_earlier(dict(release.record.public), earlier))
         moment = release.value if plan.average else release.value / float(self.n or 1)
         values, vectors = np.linalg.eigh(moment)
         order = np.argsort(values)[::-1][: self.n_components]
         self.components_ = _signed(vectors.T[order])
         self.explained_variance_ = np.maximum(values[order], 0.0)
-        self.moment_, self.norm_ = moment, float(self.feature_norm)
+        self.moment_, self.norm_ = moment, float(planned.feature_norm)
+        self._declares_norm = facts.declares_norm if self._is_auto() and facts is not None else not self._is_auto()
         self.release_, self.plan_, self.record_ = release, plan, release.record
+        self._digest = digest(release.value)
         self.guarantee_ = release.guarantee if release.record.is_private else None
         self.n_features_in_ = matrix.shape[1]
         if names is not None:
@@ -175,7 +215,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
             del self.feature_names_in_
         return self
 
-    def transform(self, X: Any) -> Floats:
+    def transform(self, X: Any) -> Any:
         """Return the projections of rows, with norm at most ``norm_``; longer rows are scaled down first.
 
         Parameters
@@ -186,14 +226,35 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_components)
-            Projections. Pass ``norm_`` to an estimator as ``feature_norm``.
+            Projections. Subsets of the rows carry ``norm_`` to an estimator with ``feature_norm="auto"``, and the
+            labels of an encoder before.
         """
         check_is_fitted(self)
+        facts = facts_of(X)
         matrix, names = _matrix(X)
         if matrix.shape[1] != self.n_features_in_:
             raise DataError(f"X must have {self.n_features_in_} columns, as in the fit.")
         inputs.require_finite(matrix, names)
-        return scaled_down(scaled_down(matrix, self.norm_) @ self.components_.T, self.norm_)
+        rows = scaled_down(scaled_down(np.asarray(matrix), self.norm_) @ self.components_.T, self.norm_)
+        return encoded(rows, self.encoding_facts if facts is None else self._facts_after(facts))
+
+    def _facts_after(self, facts: EncodingFacts) -> EncodingFacts:
+        """Return the facts of projected rows, with those of the transformer before and its facts about the labels."""
+        return replace(self.encoding_facts, classes=facts.classes, label_range=facts.label_range, earlier=facts.every)
+
+    @property
+    def encoding_facts(self) -> EncodingFacts:
+        """Released facts that the projected rows carry, with the guarantee of the release."""
+        check_is_fitted(self)
+        own = {"release_digest": self._digest, "n_components": len(self.components_)}
+        return EncodingFacts(
+            None,
+            release=release_facts(self.record_, **own),
+            step=type(self).__name__,
+            width=len(self.components_),
+            length=self.norm_,
+            declares_norm=self._declares_norm,
+        )
 
     @property
     def statement_(self) -> Statement:
@@ -225,7 +286,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
 
 def _matrix(X: Any) -> tuple[Floats, inputs.Names]:
     """Return X as a dense matrix of doubles, and the names of its columns."""
-    found = inputs.two_dimensional(X)
+    found = inputs.two_dimensional(X.toarray() if isinstance(X, EncodedMatrix) else X)
     names = inputs.names_of(found)
     inputs.checked_shape(found)
     matrix = inputs.numeric(found)

@@ -18,6 +18,12 @@ _ALLOWED = (
     "These can be saved: a Pipeline of PublicTableEncoder or PrivateTableEncoder and a private linear model; "
     "PrivateTableClassifier and PrivateTableRegressor; a private linear model alone."
 )
+_NOT_STORED = {
+    "PrivateScaler": "private scaling of rows",
+    "PrivateBounds": "private bounds of columns",
+    "PrivatePCA": "principal components",
+}
+"""Parts of a pipeline that a file does not hold, by transformer."""
 _TARGETS = ("y", "target", "label")
 """Names of the target in a file, where the labels of the fit had no name of their own."""
 
@@ -37,16 +43,36 @@ def stored_parts(pipeline: Any) -> tuple[Any, Schema | None]:
     if not isinstance(pipeline, Pipeline):
         raise ParameterError(f"an object of type {type(pipeline).__name__} cannot be saved.", remedy=_ALLOWED)
     steps = [step for _, step in pipeline.steps if step not in (None, "passthrough")]
+    _require_stored_steps(steps)
     facts = getattr(steps[0], "encoding_facts", None) if len(steps) == 2 else None
     if not isinstance(facts, EncodingFacts) or not isinstance(steps[1], PrivateLinearModel):
         names = ", ".join(type(step).__name__ for step in steps)
         unfitted = any(type(step).__name__ == "PrivateTableEncoder" for step in steps[:1]) and len(steps) == 2
         problem = "is not fitted" if unfitted else "cannot be saved"
         raise ParameterError(f"a pipeline of {names} {problem}.", remedy=_ALLOWED)
+    if facts.length is not None:
+        raise ParameterError(
+            "a model file holds no private scaling of rows, so a pipeline with rows scaled by its encoder cannot be "
+            "saved.",
+            remedy='Use PrivateTableEncoder(encoding="bins"), PrivateTableClassifier or PrivateTableRegressor.',
+        )
     estimator = steps[1]
     check_is_fitted(estimator)
-    _require_same_encoder(estimator, facts.encoder)
-    return estimator, Schema(facts.encoder, _target(estimator, facts))
+    encoder = facts.encoder
+    assert encoder is not None  # only the transformers of `_require_stored_steps` have none
+    _require_same_encoder(estimator, encoder)
+    return estimator, Schema(encoder, _target(estimator, encoder, facts))
+
+
+def _require_stored_steps(steps: list[Any]) -> None:
+    """Raise ParameterError for private transformers of numbers, whose work no file holds."""
+    names = [type(step).__name__ for step in steps if type(step).__name__ in _NOT_STORED]
+    if names:
+        raise ParameterError(
+            f"a model file holds no {_NOT_STORED[names[0]]}, so a pipeline with {names[0]} cannot be saved.",
+            remedy='Use PrivateTableClassifier or PrivateTableRegressor with encoding="scaled", whose file holds the '
+            "scaling. Or save the last step alone, and keep the fitted transformers elsewhere.",
+        )
 
 
 def _is_table_model(model: object) -> bool:
@@ -71,10 +97,10 @@ def _require_same_encoder(estimator: Any, encoder: PublicEncoder) -> None:
         )
 
 
-def _target(estimator: Any, facts: EncodingFacts) -> TargetSchema:
+def _target(estimator: Any, encoder: PublicEncoder, facts: EncodingFacts) -> TargetSchema:
     named = None if facts.release is None else facts.release.get("target")
-    free = (name for name in (named, *_TARGETS, "_".join((*facts.encoder.columns, "y"))) if isinstance(name, str))
-    name = next(name for name in free if name not in facts.encoder.columns)
+    free = (name for name in (named, *_TARGETS, "_".join((*encoder.columns, "y"))) if isinstance(name, str))
+    name = next(name for name in free if name not in encoder.columns)
     fitted = estimator._fitted
     if fitted.classes is not None:
         return TargetSchema(name, classes=tuple(fitted.classes.tolist()))

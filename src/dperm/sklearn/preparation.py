@@ -16,20 +16,19 @@ from dperm.data.canonical import row_count
 from dperm.data.columns import AnyColumn
 from dperm.data.encoded import EncodingFacts, encoded
 from dperm.data.encoder import PublicEncoder
-from dperm.data.pipeline_steps import require_no_fitted_steps
+from dperm.data.pipeline_steps import checked_transformers
+from dperm.data.row_scaling import scaled_down
 from dperm.data.tables import column_names
 from dperm.errors import DataError, ParameterError
 from dperm.preparation.plan import PreparationPlan, warn_few_records
-from dperm.preparation.prepared import PreparedTable, TargetKind
+from dperm.preparation.prepared import Encoding, PreparedTable, TargetKind
 from dperm.privacy import Adjacency, Release
-from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.privacy.public_rows import public_rows
 from dperm.report import Statement, statement
 from dperm.sklearn import parameters
 from dperm.sklearn.files import prefers_sparse
+from dperm.sklearn.release_facts import release_facts
 
-_ENTRY = ("ledger", "account", "seq", "hash", "digest")
-"""Parts of a receipt that identify a ledger entry."""
 LABELS = "y"
 """Name of the target where y is passed apart from the table and has no name of its own."""
 
@@ -57,6 +56,9 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         Kind of y. If given, ``fit(X, y)`` also finds the classes or the range of y. None ignores y.
     most_classes : int, default=100
         Upper limit on the number of classes; it must be public. Rarer classes are left out.
+    encoding : {"auto", "bins", "scaled"}, default="auto"
+        Encoding of prepared columns of numbers, as in `PrivateTableClassifier`. With "scaled", rows are scaled down to
+        a private median of their norms (T76). "auto" is "scaled" for more than 200 feature columns.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
     random_state : int, Generator or RandomState, default=None
@@ -111,6 +113,7 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         columns: Mapping[str, AnyColumn] | None = None,
         task: str | None = None,
         most_classes: int = 100,
+        encoding: str = "auto",
         ledger: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -120,6 +123,7 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         self.columns = columns
         self.task = task
         self.most_classes = most_classes
+        self.encoding = encoding
         self.ledger = ledger
         self.random_state = random_state
 
@@ -153,6 +157,7 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
             task=self._task(),
             declared=declared,
             most_classes=self.most_classes,
+            encoding=Encoding.of(self.encoding, len(columns)),
         )
 
     def fit(self, X: object, y: object = None) -> Self:
@@ -176,13 +181,14 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
             If X is not a table with columns of equal length, or a declared column violates its declaration. Nothing is
             charged. Cell values of prepared columns never cause an error.
         LeakError
-            If an earlier step of the pipeline was fitted to the private data. Nothing is charged.
+            If an earlier step of the pipeline was fitted to the private data without a guarantee, or was charged to
+            another account. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the preparation. Nothing is charged.
         """
-        require_no_fitted_steps()
         names, budget = column_names(X), parameters.budget_of(self.ledger)
         seed = parameters.seed_of(self.random_state)
+        checked_transformers(budget=budget, seeded=seed is not None, labels=True)
         target = None if self._task() is None else _name_of(y, names)
         if target is not None and y is None:
             rule = f"must be given for task={self.task!r}"
@@ -202,7 +208,7 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
     def _set_fitted(self, release: Release[PreparedTable], plan: PreparationPlan, names: tuple[str, ...]) -> Self:
         found = release.value
         self.release_, self.plan_, self.record_ = release, plan, release.record
-        self.encoder_, self.schema_, self.norm_ = found.encoder, found.schema, found.encoder.norm
+        self.encoder_, self.schema_, self.norm_ = found.encoder, found.schema, found.norm
         self.n_records_ = found.records
         self.guarantee_ = release.guarantee if release.record.is_private else None
         for name in ("classes_", "label_range_"):
@@ -233,7 +239,22 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         features = self.encoder_.transform(X, sparse=prefers_sparse(self.encoder_), unseen="other")
+        if self._scales_rows():
+            features = (
+                scaled_down(features, self.norm_) if isinstance(features, np.ndarray) else self._shorter(features)
+            )
         return encoded(features, self.encoding_facts)
+
+    def _scales_rows(self) -> bool:
+        return self.release_.value.rows is not None
+
+    def _shorter(self, features: Any) -> Any:
+        """Return sparse rows with longer ones scaled down; their entries are at most 1, so that no square overflows."""
+        longest = self.norm_ * (1 - (features.shape[1] + 16) * 2.0**-52)
+        lengths = np.sqrt(np.asarray(features.multiply(features).sum(axis=1)).ravel())
+        factors = np.where(lengths > longest, longest / np.where(lengths > 0, lengths, 1.0), 1.0)
+        features.data *= np.repeat(factors, np.diff(features.indptr))
+        return features
 
     @property
     def encoding_facts(self) -> EncodingFacts:
@@ -243,6 +264,7 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
             self.encoder_,
             sparse=prefers_sparse(self.encoder_),
             unseen="other",
+            length=self.norm_ if self._scales_rows() else None,
             classes=None if not hasattr(self, "classes_") else tuple(self.classes_.tolist()),
             label_range=getattr(self, "label_range_", None),
             release=self._release_facts(),
@@ -250,20 +272,16 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
 
     def _release_facts(self) -> dict[str, object]:
         """Return the public facts of the release, as the record of a later model names them."""
-        record, public = self.record_, self.record_.public
-        entry = {name: record.ledger[name] for name in _ENTRY if record.ledger.get(name) is not None}
-        return {
-            "guarantee": guarantee_as_dict(record.guarantee),
-            "is_private": record.is_private,
-            "time": record.timestamp,
-            "ledger_entry": entry or None,
-            "schema_digest": self.schema_.digest,
-            "prepared": public["columns"],
-            "declared": public["declared"],
-            "target": public["target"],
-            "task": public["task"],
-            "most_classes": public["most_classes"],
-        }
+        public = self.record_.public
+        return release_facts(
+            self.record_,
+            schema_digest=self.schema_.digest,
+            prepared=public["columns"],
+            declared=public["declared"],
+            target=public["target"],
+            task=public["task"],
+            most_classes=public["most_classes"],
+        )
 
     @property
     def statement_(self) -> Statement:

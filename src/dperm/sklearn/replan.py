@@ -7,12 +7,17 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from dperm.errors import AssumptionError
+from dperm.report.run_facts import PREPARATION
 from dperm.sklearn.consistency import labels_of
 
 if TYPE_CHECKING:
     from dperm.methods.plan import Plan
     from dperm.sklearn.fit_result import FitResult
 
+_PREPARED = (
+    "In Python, audit the preparation alone, with of_plan(PrivateTableEncoder(...).plan(columns)), or the whole fit, "
+    "with repeated(train, with_record, without_record, claimed=...); both functions are in dperm.audit.black_box."
+)
 _IN_PYTHON = "In Python, audit the plan of the fit itself: dperm.audit.black_box.of_plan(model.plan_)."
 
 
@@ -25,7 +30,8 @@ def replan(estimator: Any) -> "Plan":
     Raises
     ------
     AssumptionError
-        If there is no guarantee (no noise, a seed, or uncovered preparation), or if the new plan differs.
+        If there is no guarantee (no noise, a seed, or uncovered preparation), if the guarantee covers a private
+        preparation too, or if the new plan differs.
     """
     fitted: FitResult = estimator._fitted
     if fitted.guarantee is None:
@@ -34,6 +40,12 @@ def replan(estimator: Any) -> "Plan":
         kind = "without noise" if fitted.record is None else "with a seed" if seeded else prepared
         raise AssumptionError(f"the model was fitted {kind}: nothing is promised, so there is no claim to audit.")
     public: Any = fitted.public
+    if PREPARATION in public:
+        raise AssumptionError(
+            "a private preparation and the training of this model have one guarantee together, and dperm audit model "
+            "attacks training alone.",
+            remedy=_PREPARED,
+        )
     names = public["columns"] if getattr(estimator, "feature_names_in_", None) is None else estimator.feature_names_in_
     estimator = type(estimator)(**estimator._parameters)  # with the values that an encoder supplied for "auto"
     space = estimator._space(fitted.coef.shape[1], None if names is None else list(names))

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private preparation of wide tables of numbers as scikit-learn transformers (T72, T74, T76)."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self, final
 
 import numpy as np
@@ -13,9 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from dperm import checks
 from dperm.checks import shown
-from dperm.data.arrays import Floats
 from dperm.data.canonical import canonical_columns
 from dperm.data.columns import LARGEST, Numeric
+from dperm.data.encoded import EncodingFacts, encoded, facts_of
+from dperm.data.encoder import PublicEncoder
+from dperm.data.pipeline_steps import checked_transformers
 from dperm.data.row_scaling import scaled_down
 from dperm.data.space import NARROWEST
 from dperm.data.tables import is_table, named_columns
@@ -23,8 +27,10 @@ from dperm.errors import DataError, ParameterError
 from dperm.preparation.numbers import NumberPlan, PreparedNumbers
 from dperm.preparation.schema import TAILS
 from dperm.privacy import Adjacency, Release
+from dperm.privacy.digest import digest
 from dperm.report import Statement, statement
 from dperm.sklearn import parameters
+from dperm.sklearn.release_facts import release_facts, with_earlier
 
 UNKNOWN_BOUNDS = (-1.0, 1.0)
 """Bounds of a column in which no range was found."""
@@ -147,6 +153,9 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
         ------
         DataError
             If X is not a table or a dense array. Nothing is charged.
+        LeakError
+            If a pipeline fitted transformers to the private data before without a guarantee, or charged them to another
+            account. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the preparation. Nothing is charged.
         """
@@ -161,7 +170,7 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
                 self.scale_[place] = column.high / 2 - column.low / 2
         return self
 
-    def transform(self, X: object) -> Floats:
+    def transform(self, X: object) -> Any:
         """Return the scaled entries of each record, with rows of norm at most ``norm_``.
 
         Parameters
@@ -172,11 +181,17 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features_out)
-            Features. Pass ``norm_`` to an estimator as ``feature_norm``.
+            Features. Subsets of the rows carry ``norm_`` to an estimator with ``feature_norm="auto"``.
         """
         check_is_fitted(self)
         features = np.asarray(self.encoder_.transform(_columns_of(self, X), unseen="other"))
-        return scaled_down(features, self.norm_)
+        return encoded(scaled_down(features, self.norm_), _facts_after(self, X))
+
+    @property
+    def encoding_facts(self) -> EncodingFacts:
+        """Released facts that the scaled rows carry, with the guarantee of the release."""
+        check_is_fitted(self)
+        return _facts(self, self.encoder_, length=self.norm_)
 
     @property
     def statement_(self) -> Statement:
@@ -302,6 +317,9 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
         ------
         DataError
             If X is not a table or a dense array. Nothing is charged.
+        LeakError
+            If a pipeline fitted transformers to the private data before without a guarantee, or charged them to another
+            account. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the release. Nothing is charged.
         """
@@ -311,7 +329,7 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
         self.median_ = np.clip(medians, *np.array(self.bounds_).T)
         return self
 
-    def transform(self, X: object) -> Floats:
+    def transform(self, X: object) -> Any:
         """Return the numbers clipped to the bounds; the median replaces missing cells, text and infinities.
 
         Parameters
@@ -322,7 +340,7 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            Finite numbers within ``bounds_``.
+            Finite numbers within ``bounds_``. They carry no norm: pass ``bounds_`` to an estimator as ``bounds``.
         """
         check_is_fitted(self)
         read = canonical_columns(_columns_of(self, X), self.plan_.columns)
@@ -330,7 +348,13 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
             np.clip(np.where(np.isnan(cells.numbers), middle, cells.numbers), *ends)
             for cells, middle, ends in zip(read, self.median_, self.bounds_, strict=True)
         ]
-        return np.column_stack(columns)
+        return encoded(np.column_stack(columns), _facts_after(self, X))
+
+    @property
+    def encoding_facts(self) -> EncodingFacts:
+        """Released facts that the rows carry: the guarantee of the release, and no norm."""
+        check_is_fitted(self)
+        return _facts(self, None, length=math.inf)
 
     @property
     def statement_(self) -> Statement:
@@ -381,6 +405,7 @@ def _plan(estimator: Any, columns: int | Sequence[str], *, pooled: bool, row_nor
 def _fit(estimator: Any, X: object) -> PreparedNumbers:
     """Release the numbers of a private table, and set the attributes that all transformers share."""
     budget, seed = parameters.budget_of(estimator.ledger), parameters.seed_of(estimator.random_state)
+    earlier = checked_transformers(budget=budget, seeded=seed is not None, facts=facts_of(X))
     table = named_columns(X)
     plan = estimator.plan(tuple(table))
     bits = None
@@ -389,7 +414,9 @@ def _fit(estimator: Any, X: object) -> PreparedNumbers:
 
         bits = NotPrivateBits(seed)
     release: Release[PreparedNumbers] = plan.run(table, budget, bits=bits)
+    release = release.with_public(with_earlier(dict(release.record.public), earlier))
     estimator.release_, estimator.plan_, estimator.record_ = release, plan, release.record
+    estimator._digest = digest(release.value)
     estimator.guarantee_ = release.guarantee if release.record.is_private else None
     estimator.n_records_ = release.value.records
     estimator.n_features_in_ = len(table)
@@ -398,6 +425,26 @@ def _fit(estimator: Any, X: object) -> PreparedNumbers:
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
     return release.value
+
+
+def _facts(estimator: Any, encoder: PublicEncoder | None, *, length: float | None) -> EncodingFacts:
+    """Return the facts about the rows of a fitted transformer."""
+    return EncodingFacts(
+        encoder,
+        release=release_facts(estimator.record_, release_digest=estimator._digest),
+        step=type(estimator).__name__,
+        width=estimator.n_features_in_,
+        length=length,
+    )
+
+
+def _facts_after(estimator: Any, X: object) -> EncodingFacts:
+    """Return the facts of transformed rows, with those of the rows before and their facts about the labels."""
+    found: EncodingFacts = estimator.encoding_facts
+    facts = facts_of(X)
+    if facts is None:
+        return found
+    return replace(found, classes=facts.classes, label_range=facts.label_range, earlier=facts.every)
 
 
 def _columns_of(estimator: Any, X: object) -> dict[str, object]:

@@ -6,7 +6,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -23,6 +23,7 @@ from dperm.data.canonical import CanonicalColumn, canonical_cell, canonical_colu
 from dperm.data.columns import AnyColumn, Unseen
 from dperm.data.encoder import PublicEncoder
 from dperm.data.labels import declared_classes
+from dperm.data.pipeline_steps import UNKNOWN, checked_transformers, is_in_joblib_worker
 from dperm.data.schema import Schema, TargetSchema
 from dperm.data.space import checked_pair
 from dperm.data.tables import column_names, raw_columns
@@ -30,7 +31,7 @@ from dperm.erm.loss import Loss
 from dperm.erm.losses import Logistic
 from dperm.erm.residual_losses import Squared
 from dperm.erm.softmax import Softmax
-from dperm.errors import AssumptionError, DataError, DpermWarning, ParameterError
+from dperm.errors import AssumptionError, DataError, DpermWarning, LeakError, ParameterError
 from dperm.mechanisms.run import prepare_release
 from dperm.methods.defaults import default_clip, descent_clip
 from dperm.methods.objective import ObjectivePerturbation
@@ -41,9 +42,10 @@ from dperm.preparation.plan import PrivateColumns, warn_few_records
 from dperm.preparation.prepared import Encoding, PreparedTable, TargetKind
 from dperm.preparation.training import TablePlan
 from dperm.presentation.spelling import arg
-from dperm.privacy import Adjacency
+from dperm.privacy import Adjacency, Record, Release
 from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement
+from dperm.report import statement as make_statement
 from dperm.sklearn import files, parameters
 from dperm.sklearn.classifiers import PrivateLogisticRegression
 from dperm.sklearn.files import prefers_sparse
@@ -52,10 +54,6 @@ from dperm.sklearn.regressors import PrivateLinearRegression
 
 LABELS = "y"
 """Name of the target where y is passed apart from the table and has no name of its own."""
-
-
-MOST_BINNED_COLUMNS = 200
-"""Number of feature columns above which numbers are only scaled by default. It affects utility only."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +77,7 @@ class _PrivateTable:
     declared: Mapping[str, object]
     labels: CanonicalColumn
     target: str
+    unknown: tuple[str, ...] = ()
 
 
 class PrivateTableModel(BaseEstimator, ABC):
@@ -170,7 +169,9 @@ class PrivateTableModel(BaseEstimator, ABC):
         BudgetError
             If ``ledger`` does not cover the fit. Nothing is charged.
         AssumptionError
-            If fewer than two classes, or no range of the labels, could be released. The charge is not refunded.
+            If fewer than two classes, or no range of the labels, could be released. The charge is not refunded. The
+            released schema is kept: ``schema_``, ``prepared_``, ``record_``, ``guarantee_``, ``profile_``, ``plan_``,
+            ``n_records_`` and ``statement_`` are set as after a fit. There is no ``model_``.
         """
         if (y is None) == (target is None):
             raise ParameterError("a fit needs y, or target= with the name of a column of X, and not both.")
@@ -180,11 +181,12 @@ class PrivateTableModel(BaseEstimator, ABC):
         name = target if target is not None else _name_of(y, names)
         features = [column for column in names if column != target]
         seed = parameters.seed_of(self.random_state)
+        unknown = _unknown_transformers(budget, seeded=seed is not None)
         rows = row_count(X, features)
         plan = self.plan(features, name, public_rows(Adjacency.of(self.adjacency), self.n, rows))
         warn_few_records(plan.preparation, plan.n, stacklevel=2)
         labels = y if target is None else next(raw_columns(X, [target]))
-        return self._run(plan, lambda: self._read(plan, X, labels, name), budget, seed)
+        return self._run(plan, lambda: replace(self._read(plan, X, labels, name), unknown=unknown), budget, seed)
 
     def _read(self, plan: TablePlan, table: object, labels: object, target: str) -> "_PrivateTable":
         """Return the private table, after checking its declared parts and its number of rows."""
@@ -218,10 +220,33 @@ class PrivateTableModel(BaseEstimator, ABC):
             with np.errstate(all="ignore"):
                 found = self._draw(plan, run.value, run.stream)
             if isinstance(found, PreparedTable):
-                run.released(found)
-                raise AssumptionError(_NO_LABELS[self.task], remedy=_MORE)
-            fitted = prepared_fit_result(found, plan, run)
+                alone = run.released(found)
+            else:
+                fitted = prepared_fit_result(found, plan, run)
+        if isinstance(found, PreparedTable):
+            self._set_schema(alone, plan)
+            raise AssumptionError(_NO_LABELS[self.task], remedy=_MORE)
         return self._set_fitted(found, fitted, plan)
+
+    def _set_schema(self, release: Release[PreparedTable], plan: TablePlan) -> None:
+        """Keep a schema without labels, whose release was charged; a model of an earlier fit is forgotten."""
+        self.__dict__.pop("model_", None)
+        prepared = release.value
+        self.release_ = release.with_public({**release.record.public, "release": "preparation without a model"})
+        record: Record | None = self.release_.record
+        self.record_, self.plan_, self.prepared_ = record, plan, prepared
+        self.schema_, self.n_records_ = prepared.schema, prepared.records
+        private = release.record.is_private
+        self.guarantee_ = release.guarantee if private else None
+        self.profile_ = release.profile if private else None
+        self._set_features(prepared)
+
+    def _set_features(self, prepared: PreparedTable) -> None:
+        self.feature_names_in_ = np.array(list(prepared.encoder.columns), dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
 
     def _draw(self, plan: TablePlan, private: "_PrivateTable", stream: Stream) -> "_TrainedModel | PreparedTable":
         """Release the schema, and train on the table encoded by it."""
@@ -239,7 +264,15 @@ class PrivateTableModel(BaseEstimator, ABC):
         spec = spec.clipped(descent_clip(spec) if isinstance(plan.method, SampledGradient) else default_clip(spec))
         training = plan.method.plan_from_event(spec, plan.training_event, plan.training_goal)
         y = cell_labels(private.labels, labels.classes)
-        data = PrivateData(features, y, space=space, labels=labels, names=None, invalid="drop")
+        data = PrivateData(
+            features,
+            y,
+            space=space,
+            labels=labels,
+            names=None,
+            invalid="drop",
+            fitted_transformers=private.unknown,
+        )
         bounded = enforce(features, y, space, labels.target, invalid="drop", most_rows=training.most_rows)
         known = (
             {"range": estimator.label_range} if labels.classes is None else {"classes": tuple(labels.classes.tolist())}
@@ -254,8 +287,8 @@ class PrivateTableModel(BaseEstimator, ABC):
         self.schema_, self.prepared_, self.plan_ = found.schema, prepared, plan
         self.guarantee_, self.profile_, self.record_ = fitted.guarantee, fitted.profile, fitted.record
         self.n_records_ = prepared.records
-        self.feature_names_in_ = np.array(list(prepared.encoder.columns), dtype=object)
-        self.n_features_in_ = len(self.feature_names_in_)
+        self.__dict__.pop("release_", None)
+        self._set_features(prepared)
         self._warn_from_release(prepared, plan)
         return self
 
@@ -285,7 +318,8 @@ class PrivateTableModel(BaseEstimator, ABC):
         ndarray of shape (n_samples,)
             Predictions.
         """
-        return np.asarray(self.model_.predict(self._encoded(X)))
+        rows = self._encoded(X)
+        return np.asarray(self.model_.predict(rows))
 
     def _encoded(self, X: object) -> Any:
         check_is_fitted(self)
@@ -294,7 +328,9 @@ class PrivateTableModel(BaseEstimator, ABC):
 
     @property
     def statement_(self) -> Statement:
-        """All fields of the privacy statement on the schema and the model, as plain data."""
+        """All fields of the privacy statement on the schema and the model; without a model, on the schema alone."""
+        if "release_" in self.__dict__:
+            return make_statement(self.release_)
         check_is_fitted(self)
         statement: Statement = self.model_.statement_
         return statement
@@ -351,12 +387,7 @@ class PrivateTableModel(BaseEstimator, ABC):
 
     def _encoding(self, columns: int) -> Encoding:
         """Return the encoding of the prepared columns, chosen by the public number of feature columns."""
-        if self.encoding == "auto":
-            return Encoding.SCALED if columns > MOST_BINNED_COLUMNS else Encoding.BINS
-        if self.encoding not in tuple(Encoding):
-            rule = 'must be "auto", "bins" or "scaled"'
-            raise ParameterError(argument="encoding", rule=rule, got=shown(self.encoding))
-        return Encoding(self.encoding)
+        return Encoding.of(self.encoding, columns)
 
     def _fixed_parameters(self, prepared: PreparedTable) -> dict[str, Any]:
         """Return the parameters of the linear model that do not depend on the labels."""
@@ -487,7 +518,8 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of ``classes_``.
         """
-        return np.asarray(self.model_.predict_proba(self._encoded(X)))
+        rows = self._encoded(X)
+        return np.asarray(self.model_.predict_proba(rows))
 
     def decision_function(self, X: object) -> Floats:
         """Return the scores of the rows.
@@ -502,7 +534,8 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes, one score per row, positive for ``classes_[1]``; with more, one column per class.
         """
-        return np.asarray(self.model_.decision_function(self._encoded(X)))
+        rows = self._encoded(X)
+        return np.asarray(self.model_.decision_function(rows))
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -644,6 +677,33 @@ class _FeatureColumns:
 
     def __init__(self, encoder: PublicEncoder) -> None:
         self.n_features_in_ = len(encoder.feature_names)
+
+
+def _unknown_transformers(budget: Budget | None, *, seeded: bool) -> tuple[str, ...]:
+    """Return the name of transformers that cannot be detected in a joblib worker; empty elsewhere.
+
+    Raises
+    ------
+    LeakError
+        If a pipeline transforms the table before this fit by a transformer that learnt from the data, privately or not.
+        Nothing is charged.
+    """
+    for facts in checked_transformers(budget=budget, seeded=seeded, labels=True):
+        raise LeakError(
+            f"X was transformed by a {facts.name} that was fitted to the private data, and this model prepares the "
+            "table itself: its guarantee would not cover the other release.",
+            remedy=f"Fit this model to the raw table, without the {facts.name}.",
+        )
+    if not is_in_joblib_worker():
+        return ()
+    warnings.warn(
+        "fitted in a joblib worker: transformers before the model cannot be seen. If a pipeline fitted one to the "
+        "private data, no guarantee covers it, so the statement does not rate the protection. Fit with n_jobs=None to "
+        "have the pipeline checked.",
+        DpermWarning,
+        stacklevel=3,
+    )
+    return (UNKNOWN,)
 
 
 def _distinct_classes(classes: Sequence[Any] | None) -> list[Any]:
