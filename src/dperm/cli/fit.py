@@ -11,10 +11,10 @@ from dperm.cli import model_options as options
 from dperm.cli.options import AsJson
 from dperm.cli.outcome import note_nothing_charged
 from dperm.cli.running import reported_errors
-from dperm.errors import LeakError
+from dperm.errors import LeakError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from dperm.cli.charged_run import ChargedRequest
     from dperm.data.files import Declared
@@ -138,7 +138,7 @@ def fit(
                 preparing = {"--task": task, "--exclude": exclude, "--most-classes": most_classes}
                 refuse_options(preparing, _PREPARE_ONLY)
                 declared = _with_hint(schema, lambda: read_schema(schema, target, data))
-                _note_private_schema(schema, declared, not_private=not_private)
+                released = None if schema is None else _checked_release(schema, not_private=not_private)
                 charged = Account.of(ledger, account, request_id)
                 request = FitRequest(
                     schema=declared,
@@ -154,30 +154,35 @@ def fit(
                     seed=seed,
                     invalid=invalid_rows(invalid),
                     separator=separator_name(separator),
+                    schema_release=released,
                 )
             inputs = (data, *([schema] if schema else []), *([Path(ledger)] if ledger else []))
             files = RunFiles(data, out, account=charged, force=force, json=json, inputs=inputs)
             run_charged(request, files, interrupts, repeatable=request_id is not None)
 
 
-def _note_private_schema(path: Path | None, schema: "Schema", *, not_private: bool) -> None:
-    """Print the guarantee of a schema that a private preparation released; refuse one that was drawn from a seed."""
-    from dperm.cli.running import note
-    from dperm.cli.schema_fit import GUARANTEE, SEEDED
+def _checked_release(path: Path, *, not_private: bool) -> "Mapping[str, object] | None":
+    """Return the facts of the release of a privately found schema; None for a schema of declarations.
 
-    if path is None or not any(column.canonical for column in schema.encoder.columns.values()):
-        return
-    lines = path.read_text(encoding="utf-8").splitlines()
-    found = next(
-        (line.removeprefix(GUARANTEE) for line in lines if line.startswith(GUARANTEE)), "not stated in the file"
-    )
-    if found == SEEDED and not not_private:
+    Raises
+    ------
+    LeakError
+        If the schema was drawn from a seed, and ``not_private`` is False.
+    """
+    from dperm.cli.running import note
+    from dperm.cli.schema_fit import schema_release
+
+    found = schema_release(path)
+    if found is None:
+        return None
+    if not found["is_private"] and not not_private:
         raise LeakError(
-            f"the schema in {path} was found with noise from a seed, which is NOT PRIVATE: no guarantee covers it, and a "
-            "model of it has none either. Find the schema without --seed, or add --not-private if the data may be "
-            "disclosed."
+            f"the schema in {path} was found with noise from a seed, which is NOT PRIVATE: no guarantee covers it, "
+            "nor a model that uses it. Find the schema without --seed, or add --not-private if the data may be disclosed."
         )
-    note(f"Note: the schema in {path} is a private release of its own (guarantee: {found}). Both guarantees add up.")
+    if found["is_private"]:
+        note(f"Note: the schema in {path} is a private release of its own. Its guarantee adds to that of the model.")
+    return found
 
 
 def _declarations(path: Path | None, target: str | None, data: Path, *, prepare: bool) -> "Declared":
@@ -185,6 +190,11 @@ def _declarations(path: Path | None, target: str | None, data: Path, *, prepare:
     from dperm.cli.fit_request import read_schema
     from dperm.data.schema import PartialSchema
 
+    if prepare and path is None:
+        raise ParameterError(
+            "--diagnose compares cells with the declarations of a --schema, which is missing. With --prepare, no "
+            "cell of an undeclared column is refused."
+        )
     if prepare and path is not None:
         partial = PartialSchema.load(path)
         columns, known = partial.columns, partial.target

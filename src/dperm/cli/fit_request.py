@@ -15,6 +15,8 @@ from dperm.cli.running import progress_bar, spinner
 from dperm.errors import AssumptionError, LeakError, ModelFormatError, ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dperm.accounting.budget import Budget
     from dperm.cli.charging import Account, ContentCheck
     from dperm.data.columns import Unseen
@@ -37,6 +39,8 @@ class FitRequest:
         Treatment of cells outside the schema, "raise" or "drop", as in the estimators.
     separator
         Separator of the cells of a CSV file, by its name.
+    schema_release
+        Facts of the release of a privately found schema; None for a schema of declarations.
     """
 
     noun: ClassVar[str] = "model"
@@ -54,6 +58,7 @@ class FitRequest:
     seed: int | None = None
     invalid: str = "raise"
     separator: str = ","
+    schema_release: "Mapping[str, object] | None" = None
 
     @property
     def unseen(self) -> "Unseen":
@@ -134,11 +139,15 @@ class FitRequest:
         """Upper bound on the size of the model file in bytes."""
         from dperm.sklearn.files import largest_size
 
-        return largest_size(self.schema)
+        named = 0 if self.schema_release is None else 4 * len(self.schema.to_json())  # among the public facts
+        return largest_size(self.schema) + named
 
     def run(self, data: Path, budget: "Budget | None", content: "ContentCheck") -> "FittedModel":
         """Read the data, charge the budget, and return the fitted model."""
+        import numpy as np
+
         from dperm.cli.encoding import features_of
+        from dperm.data.encoded import EncodingFacts, encoded
         from dperm.data.files import read_table
 
         estimator, target = self.model.set_params(ledger=budget), self.target
@@ -148,6 +157,10 @@ class FitRequest:
         labels = table.pop(target.name)
         with spinner("Encoding ..."):
             features = features_of(self.schema.encoder, table, unseen=self.unseen)
+        if self.schema_release is not None:
+            sparse = not isinstance(features, np.ndarray)
+            release = dict(self.schema_release)
+            features = encoded(features, EncodingFacts(self.schema.encoder, sparse=sparse, release=release))
         with spinner("Learning ..."):
             return FittedModel(estimator.fit(features, labels), self.schema)
 

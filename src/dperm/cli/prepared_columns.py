@@ -136,10 +136,16 @@ def prepared_columns(
     ParameterError
         If the options contradict each other, or nothing is left to prepare.
     """
+    from dperm.cli.schema_fit import schema_release
     from dperm.data.files import require_columns, separator_name, table_file
     from dperm.data.schema import PartialSchema
 
     declared = None if schema is None else PartialSchema.load(schema)
+    if schema is not None and schema_release(schema) is not None:
+        raise ParameterError(
+            f"the schema in {schema} is a private release of its own, and its columns are not public declarations: the "
+            "guarantee of --prepare would not cover it. Use it without --prepare, or declare columns in another file."
+        )
     name = _target(target, schema, declared, required=predicts)
     wanted = [*([] if name is None else [name]), *([] if declared is None else declared.columns), *exclude]
     names = list(table_file(path, separator=separator).types())

@@ -13,7 +13,7 @@ import typer
 
 from dperm.cli.prepared_fit import require_noise
 from dperm.cli.running import spinner
-from dperm.errors import AssumptionError
+from dperm.errors import AssumptionError, EventFormatError, ParameterError
 
 if TYPE_CHECKING:
     from dperm.accounting.budget import Budget
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dperm.preparation import PreparationPlan, PreparedTable
     from dperm.privacy import Release
 
-GUARANTEE = "# guarantee: "
-"""Start of the line of a schema file with the guarantee of its release."""
+RELEASE = "# release: "
+"""Start of the line of a schema file with the facts of its release: guarantee, seed, ledger entry."""
 RECEIPT = "# receipt: "
 """Start of the line of a schema file with the receipt of its charge."""
 SEEDED = "none: NOT PRIVATE, because the noise was drawn from a seed"
@@ -32,7 +32,7 @@ MOST_CLASSES = 100
 HEAD = """\
 # Schema found privately by "dperm schema fit": kinds, ranges, bins, categories and labels of the prepared columns.
 # It is a separate release, with the guarantee below. A later fit with this schema has another guarantee, and both
-# add up. You may edit the comments, except the receipt, by which dperm recognizes a repeated request.
+# add up. You may edit the comments, except the lines of the release and the receipt, which later commands read.
 #
 """
 
@@ -150,6 +150,34 @@ class SchemaFitRequest:
             return None, None
 
 
+def schema_release(path: Path) -> dict[str, object] | None:
+    """Return the facts of the release in a schema file: guarantee, seed, ledger entry; None for declarations alone.
+
+    They are comments of the file, so they are as trustworthy as the declarations in it.
+
+    Raises
+    ------
+    ParameterError
+        If the line of the release was edited and cannot be read.
+    """
+    from dperm.privacy.guarantee import guarantee_from_dict
+
+    lines = path.read_text(encoding="utf-8").splitlines()
+    text = next((line.removeprefix(RELEASE) for line in lines if line.startswith(RELEASE)), None)
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+        guarantee_from_dict(found["guarantee"])
+        if not isinstance(found["is_private"], bool) or not isinstance(found.get("ledger_entry"), dict | None):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, EventFormatError):
+        raise ParameterError(
+            f'{path}: the line "{RELEASE.strip()} ..." states the guarantee of this schema, and was edited: restore it.'
+        ) from None
+    return dict(found)
+
+
 @dataclass(frozen=True)
 class FittedSchema:
     """Privately found schema.
@@ -186,6 +214,8 @@ class FittedSchema:
     @property
     def text(self) -> str:
         """Content of the schema file: comments on the release, and the schema."""
+        from dperm.sklearn.release_facts import release_facts
+
         found, record = self.release.value, self.release.record
         declared = [*self.columns.declared, *([self._declared_target] if self._declared_target else [])]
         facts = {
@@ -198,6 +228,8 @@ class FittedSchema:
             "theorems": ", ".join(record.theorems),
         }
         lines = [f"# {name}: {value}" for name, value in facts.items() if value]
+        released = release_facts(record, schema_digest=self.schema.digest)
+        lines.append(f"{RELEASE}{json.dumps(released, sort_keys=True)}")
         if record.ledger:
             lines.append(f"{RECEIPT}{json.dumps(dict(record.ledger), sort_keys=True)}")
         head = HEAD if self.failure is None else HEAD_WITHOUT_MODEL
@@ -243,4 +275,7 @@ class FittedSchema:
 
     @property
     def _missing_labels(self) -> str:
-        return "its labels are not distinguishable from the noise. Declare them in the file, in a [target] table."
+        return (
+            "its labels are not distinguishable from the noise. If it is a number, use --task regression; otherwise "
+            "declare its classes in the file, in a [target] table."
+        )

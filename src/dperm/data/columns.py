@@ -443,7 +443,8 @@ def _numbers(name: str, values: Column, unseen: Unseen) -> Floats:
         return np.asarray(values, dtype=np.float64)
     if unseen == "raise":
         problem = f"column {shown(name)} must hold numbers, as it is declared Numeric."
-        raise DataError(problem, remedy="Convert text first.")
+        remedy = "Convert text first, or declare canonical=True: then each text that is no number counts as missing."
+        raise DataError(problem, remedy=remedy)
     return np.array([item if isinstance(item, float) else math.nan for item in values.tolist()], dtype=np.float64)
 
 

@@ -25,6 +25,7 @@ The columns have the order of the features.
 import difflib
 import hashlib
 import json
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -145,7 +146,7 @@ class Schema:
             raise ParameterError(problem, remedy="Remove it from the columns.")
 
     @classmethod
-    def load(cls, path: Path) -> "Schema":
+    def load(cls, path: str | os.PathLike[str]) -> "Schema":
         """Return the schema in a TOML file.
 
         Raises
@@ -153,7 +154,7 @@ class Schema:
         LeakError, ParameterError
             As `from_toml` does; the message begins with the path.
         """
-        return _loaded(path, cls.from_toml)
+        return _loaded(Path(path), cls.from_toml)
 
     @classmethod
     def from_toml(cls, text: str) -> "Schema":

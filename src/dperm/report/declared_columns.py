@@ -15,8 +15,8 @@ FOUND_DIGITS = 4
 
 
 SEPARATE = (
-    "The private schema was released separately, before this fit. The guarantee of the fit does not cover that release, "
-    "and both guarantees add up."
+    "The private schema was released separately, before this fit. The guarantee of the fit does not cover that "
+    "release, and both guarantees add up."
 )
 
 
@@ -31,24 +31,27 @@ def describe_schema(schema: Schema, public: Mapping[str, object]) -> list[str]:
         Public facts of the fit. If they name no preparation, a schema with privately found columns, such as one of
         ``dperm schema fit``, is a release of its own, and a last sentence says so.
     """
-    columns = [_describe(name, column) for name, column in schema.encoder.columns.items()]
+    preparation = public.get(PREPARATION)
+    declared = preparation.get("declared", ()) if isinstance(preparation, Mapping) else ()
+    found = {name for name, column in schema.encoder.columns.items() if column.canonical and name not in declared}
+    columns = [_describe(name, column, is_found=name in found) for name, column in schema.encoder.columns.items()]
     encoders = public.get(ENCODERS)
     listed = encoders if isinstance(encoders, list) else []
     known = PREPARATION in public or any(isinstance(one, Mapping) and "guarantee" in one for one in listed)
-    separate = not known and any(column.canonical for column in schema.encoder.columns.values())
+    separate = bool(found) and not known
     target = [] if schema.target is None else [_target(schema.target)]
     return [*columns, *target, *([SEPARATE] if separate else [])]
 
 
-def _describe(name: str, column: AnyColumn) -> str:
+def _describe(name: str, column: AnyColumn, *, is_found: bool) -> str:
     if isinstance(column, Numeric):
         values = f"number in [{_number(column.low, column)}, {_number(column.high, column)}]"
     else:
         values = f"one of {', '.join(map(str, column.categories))}{', or another value' * column.other}"
-    return "; ".join([f"{name}: {values}", *_details(column)])
+    return "; ".join([f"{name}: {values}", *_details(column, is_found=is_found)])
 
 
-def _details(column: AnyColumn) -> Iterator[str]:
+def _details(column: AnyColumn, *, is_found: bool) -> Iterator[str]:
     """Yield the optional parts of a declaration."""
     if isinstance(column, Numeric) and column.bins:
         yield f"cut points {', '.join(_number(cut, column) for cut in column.bins)}"
@@ -57,7 +60,7 @@ def _details(column: AnyColumn) -> Iterator[str]:
         yield f"missing values replaced by {number}{' and marked by a separate feature' * bool(column.missing)}"
     elif column.missing:
         yield "missing values marked by a separate feature"
-    if column.canonical:
+    if is_found:
         yield "found by the private schema"
 
 

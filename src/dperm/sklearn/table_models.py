@@ -665,9 +665,13 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
 
 
 _MOST_CLASSES = "It is the upper limit on the number of classes, at least 2, and must be public."
-_MORE = "The charge is not refunded. Declare the target, give a larger epsilon, or use more records (T91)."
+_MORE = (
+    "The charge is not refunded. Declare the target, choose the other task if its labels are of the other kind, give a "
+    "larger epsilon, or use more records (T91)."
+)
 _NO_LABELS = {
-    TargetKind.CLASSIFICATION: "the private schema has fewer than two classes of the target, so there is no model.",
+    TargetKind.CLASSIFICATION: "the private schema has fewer than two classes of the target, so there is no model. A "
+    "number is a target for a regression.",
     TargetKind.REGRESSION: "the private schema has no range of the target, so there is no model.",
 }
 
