@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dperm.errors import ParameterError
 from dperm.privacy.explain import explain
-from dperm.privacy.guarantee import guarantee_as_dict
+from dperm.privacy.guarantee import PureDP, guarantee_as_dict
 from dperm.privacy.record import Record, Release
 from dperm.report import fields as names
 from dperm.report.audits import audits_of, with_verdict
@@ -127,7 +127,9 @@ def _guarantee_facts(release: Release[Any]) -> dict[str, object]:
     kind = guarantee_as_dict(release.record.guarantee)
     explained = {name: value for name, value in explain(release).as_dict().items() if name not in ("unit", "level")}
     explained["epsilons"] = _within_goal(explained["epsilons"], kind)
-    pure = min(release.profile.epsilon(0.0), math.inf if kind.get("delta", 0) else kind.get("epsilon", math.inf))
+    pure = release.profile.epsilon(0.0)
+    if isinstance(release.record.guarantee, PureDP):
+        pure = min(pure, release.record.guarantee.epsilon)
     sentences = explained.pop("sentences")
     return {
         "status": names.PRIVATE,
