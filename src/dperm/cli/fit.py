@@ -178,7 +178,8 @@ def _checked_release(path: Path, *, not_private: bool) -> "Mapping[str, object] 
     if not found["is_private"] and not not_private:
         raise LeakError(
             f"the schema in {path} was found with noise from a seed, which is NOT PRIVATE: no guarantee covers it, "
-            "nor a model that uses it. Find the schema without --seed, or add --not-private if the data may be disclosed."
+            "nor a model that uses it. Find the schema without --seed, or add --not-private if the data may be "
+            "disclosed."
         )
     if found["is_private"]:
         note(f"Note: the schema in {path} is a private release of its own. Its guarantee adds to that of the model.")
