@@ -35,6 +35,27 @@ def test_a_schema_is_charged_once_and_serves_later_fits(opened, ends, answered):
     assert "valid" in ends(0, "ledger verify census.ledger --model model.dperm").stdout
 
 
+def test_a_model_of_a_found_schema_states_both_releases(opened, ends, answered):
+    """The guarantee of the model covers neither the schema nor, with --prepare, columns that another release found."""
+    ledger = opened(limit=9.0)
+    ends(0, f"{FIT} --ledger census.ledger -o found.toml")
+    fit = "fit data.csv --schema found.toml --epsilon 1 --ledger census.ledger"
+    assert "Its guarantee adds to that of the model" in ends(0, f"{fit} --out a.dperm").stderr
+    assert "valid" in ends(0, "ledger verify census.ledger --model a.dperm").stdout
+    ends(0, "report a.dperm -o a.md")
+    text = Path("a.md").read_text()
+    assert "was released separately by PrivateTableEncoder" in text and "By basic composition (T11)" in text
+    assert "private release of its own" in ends(2, f"{fit} --prepare --exclude name --out b.dperm").stderr
+    Path("found.toml").write_text(Path("found.toml").read_text().replace("# release: {", "# release: ["))
+    assert "was edited" in ends(2, f"{fit} --out c.dperm").stderr
+    ends(0, f"{FIT} --seed 3 --not-private -o seeded.toml")
+    seeded = "fit data.csv --schema seeded.toml --epsilon 1 --out d.dperm"
+    assert "noise from a seed" in ends(4, seeded).stderr
+    ends(4, f"{seeded} --not-private --ledger census.ledger")
+    assert len(ledger.bookings()) == 2
+    assert answered(f"{seeded} --not-private")["private"] is False
+
+
 def test_the_schema_is_the_one_of_the_python_api(desk, ends):
     from dperm.noise import NotPrivateBits
     from dperm.preparation import PreparationPlan, TargetKind

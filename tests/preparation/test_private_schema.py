@@ -5,6 +5,7 @@
 import io
 import math
 import tracemalloc
+import warnings
 from datetime import date
 
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from dperm import ApproxDP, account
 from dperm.accounting import MemoryBudget
@@ -20,7 +23,7 @@ from dperm.data import Categorical, Numeric, PublicEncoder
 from dperm.data.canonical import PIECE, canonical_cell, canonical_column
 from dperm.data.schema import Schema
 from dperm.erm.losses import Logistic
-from dperm.errors import AssumptionError, ConversionError, DataError, ParameterError
+from dperm.errors import AssumptionError, ConversionError, DataError, LeakError, ParameterError
 from dperm.ledger import Ledger
 from dperm.methods import ObjectivePerturbation
 from dperm.noise import NotPrivateBits
@@ -34,7 +37,7 @@ from dperm.preparation.schema import class_labels, label_range
 from dperm.preparation.values import NumericCells, TextValues, noisy_values
 from dperm.privacy import Adjacency
 from dperm.sensitivity.preparation import histogram_sensitivity, pooled_histogram_sensitivity
-from dperm.sklearn import PrivateTableClassifier, PrivateTableEncoder, PrivateTableRegressor, load_model
+from dperm.sklearn import PrivateScaler, PrivateTableClassifier, PrivateTableEncoder, PrivateTableRegressor, load_model
 
 GOAL = ApproxDP(1.0, 1e-5, "add_remove")
 ODD = [None, math.nan, math.inf, -math.inf, -0.0, 5e-324, 1e308, 10**400, True, "x", " 1.0 ", "1_0", "NA", "a\0"]
@@ -337,6 +340,47 @@ def test_errors_before_the_charge_cost_nothing():
         PrivateTableClassifier(delta=1e-4, ledger=budget).fit({"a": [1, 2]}, ["x", "z"])
     with pytest.raises(Exception, match=r"budget|limit|releases"):  # the only block is used now
         PrivateTableClassifier(delta=1e-4, ledger=budget).fit(table, target="income")
+
+
+def test_a_table_that_another_step_learnt_from_is_refused_before_the_charge():
+    budget = MemoryBudget(ApproxDP(9.0, 1e-3, "replace_one"), blocks=5)
+    frame = pd.DataFrame(synthetic(500))
+    labels = frame.pop("income")
+    scaled = StandardScaler().set_output(transform="pandas")
+    numbers = frame[["age", "pay"]]
+    for model in (PrivateTableClassifier(ledger=budget), PrivateTableRegressor(ledger=budget)):
+        with pytest.raises(LeakError, match="StandardScaler"):
+            make_pipeline(scaled, model).fit(numbers, labels)
+    first = PrivateScaler(ledger=budget).set_output(transform="pandas")
+    with pytest.raises(LeakError, match="prepares the table itself"), warnings.catch_warnings(action="ignore"):
+        make_pipeline(first, PrivateTableClassifier(ledger=budget)).fit(numbers, labels)
+    assert len(budget.entries) == 1  # the scaler alone
+
+
+def test_an_empty_table_is_refused_before_the_charge():
+    """A fit to one record succeeds, so an error after the charge would tell the two tables apart."""
+    budget = MemoryBudget(ApproxDP(9.0, 1e-3, "add_remove"), blocks=5)
+    options = {"adjacency": "add_remove", "ledger": budget}
+    with pytest.raises(DataError, match="at least one record"):
+        PrivateTableClassifier(classes=("a", "b"), **options).fit({"x": []}, [])
+    with pytest.raises(DataError, match="at least one record"):
+        PrivateTableEncoder(**options).fit({"x": []})
+    assert not budget.entries
+    with warnings.catch_warnings(action="ignore"):
+        PrivateTableClassifier(classes=("a", "b"), **options).fit({"x": [1]}, ["a"])
+
+
+def test_declared_classes_are_compared_in_canonical_form():
+    rng = np.random.default_rng(0)
+    age = rng.integers(0, 100, 6000)
+    labels = np.where(age > 50, "01", "02")
+    model = PrivateTableClassifier(epsilon=3.0, delta=1e-5, classes=("01", "02")).fit({"age": age}, labels)
+    assert model.score({"age": age}, labels) > 0.9
+    for same in (("1", "01"), ("NA", "b"), ("true", 1)):
+        with pytest.raises(ParameterError, match="classes"):
+            PrivateTableClassifier(classes=same).fit({"age": age}, labels)
+    with pytest.raises(ParameterError, match="'y'"):
+        PrivateTableClassifier().fit({"age": age, "y": age}, labels)
 
 
 def test_a_saved_model_keeps_its_schema_and_its_receipt(tmp_path):

@@ -119,7 +119,7 @@ def test_limits_name_the_loop_and_what_rounding_is_not_covered():
     exact, fast = statement(released()), statement(released(grade="fast"))
     assert exact["limits"][-3:] == [LOOP, MIXING, ROUNDING] and TRAINING_EXACT in exact["security"]
     assert fast["limits"][-3:] == [TRAINING_FAST, LOOP, MIXING] and fast["security"] == TRAINING_FAST
-    assert "grade fast" in TRAINING_FAST and "that of ideal arithmetic" in TRAINING_FAST
+    assert "grade fast" in TRAINING_FAST and "holds for ideal arithmetic" in TRAINING_FAST
     assert TRAINING_FAST in exclusions(fast.fields) and TRAINING_FAST in page(fast)
     assert "trained parameters" in exact["covered"] and "bounds" not in str(exact["preprocessing"])
 

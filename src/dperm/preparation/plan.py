@@ -328,7 +328,8 @@ class PreparationPlan:
         Parameters
         ----------
         table
-            Table with the columns, and with the target unless ``labels`` is given.
+            Table with the columns, and with the target unless ``labels`` is given. Declared columns are read only where
+            row norms are released.
         labels
             Column of the target.
 
@@ -341,8 +342,8 @@ class PreparationPlan:
         raw = dict(zip(names, raw_columns(table, names), strict=True))
         if labels is not None and self.target is not None:
             raw[self.target] = labels
-        declared = dict(zip(self.declared, raw_columns(table, self.declared), strict=True))
-        return PrivateColumns.of(raw, declared)
+        others = self.declared if self.encoding is Encoding.SCALED else {}  # they are part of the row norms
+        return PrivateColumns.of(raw, dict(zip(others, raw_columns(table, others), strict=True)))
 
     def draw(self, private: "PrivateColumns", stream: Stream) -> PreparedTable:
         """Return the released profile, values and cells.
