@@ -21,7 +21,7 @@ def deprecated_names(module: str, names: Mapping[str, str]) -> Callable[[str], A
     Returns
     -------
     Callable[[str], Any]
-        Function that returns the object for an old name with a DeprecationWarning.
+        Function that returns the object for an old name and issues a DeprecationWarning.
 
     Raises
     ------

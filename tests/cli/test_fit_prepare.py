@@ -66,7 +66,7 @@ def test_a_raw_table_becomes_a_model_with_one_charge_that_every_verb_accepts(raw
     assert sum(one == other for one, other in zip(predicted, true, strict=True)) > 0.8 * 3000
     assert load_model("model.dperm").predict({"age": ["?", 20], "work": [None, 1], "hours": ["", 7]}).shape == (2,)
     ends(0, "report model.dperm -o statement.md")
-    assert "found by the private schema" in Path("statement.md").read_text()
+    assert "found privately" in Path("statement.md").read_text()
     assert "binds the privately found schema" in ends(0, "ledger verify census.ledger --model model.dperm").stdout
 
 

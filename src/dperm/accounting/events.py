@@ -139,7 +139,7 @@ class Laplace(SingleEvent):
     def law(self, direction: Direction) -> LaplaceLoss:
         """Return the privacy loss distribution of T5 with epsilon = sensitivity / b.
 
-        A shift of one coordinate dominates all others, since such a shift is an extreme point of the L1 ball.
+        A shift of one coordinate dominates all other shifts, since such a shift is an extreme point of the L1 ball.
 
         Parameters
         ----------

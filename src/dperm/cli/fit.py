@@ -24,8 +24,9 @@ HELP = """Fit a private model to DATA, charge its privacy cost to a ledger, and 
 
 A schema declares bounds, categories and classes; write it without looking at the data. "dperm schema draft" writes a
 draft to fill in. With --prepare, undeclared columns need no schema: their kinds, ranges, bins, categories and labels
-are found privately, and schema and model are one release with one guarantee. Column names are public. Columns
-declared in the schema cost nothing. "dperm plan table" states the cost and the number of records needed.
+are found privately, and the schema and the model are released together, under one guarantee. Column names are
+public. Columns declared in the schema cost nothing. "dperm plan table" states the cost and the number of records
+needed.
 
 Steps: check the options and the schema; plan the fit; check the budget; reserve disk space for the model; read the data
 and enforce the bounds; charge the budget; train the model; record the release in the ledger; write the model to a file.

@@ -105,7 +105,7 @@ Invalid = Annotated[
         metavar="raise|drop",
         autocompletion=lambda: ["raise", "drop"],
         help='Cells outside the schema. "raise" rejects the file. "drop" encodes undeclared values as "other" and '
-        'missing values by the "missing" or "impute" setting of the column; without such a setting, the value is '
+        'missing values according to the "missing" or "impute" setting of the column; without one, the value is '
         "encoded as 0. Records with an invalid label get weight 0.",
     ),
 ]

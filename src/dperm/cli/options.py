@@ -64,7 +64,8 @@ Events:
   perturbed_softmax(noise_multiplier, curvature, classes)
   bounded_range(epsilon)            thresholded_values(standard_deviation, threshold, values)
   parallel_parts(EVENT, EVENT, ...) for parts of the data chosen by independent coin flips
-  EVENT * 1000 repeats              EVENT + EVENT composes; so does listing several EVENTs
+  EVENT * 1000                      the event, 1000 times
+  EVENT + EVENT, or several EVENTs  composition
   numbers may be fractions: rate=256/60000
 
 The noise multiplier is the standard deviation of the noise (laplace: its scale) divided by the sensitivity to one

@@ -25,8 +25,8 @@ Predictions are printed as CSV; -o writes them to a CSV, Parquet or Arrow file, 
 The schema stored in the model defines how the columns are read. Columns that are not in the schema are ignored, and the
 target column may be missing.
 
-Undeclared categories are encoded as "other", and missing values by the "missing" or "impute" setting of the column. If
-the column has no such setting, its features are 0. In CSV files, text in a numeric column counts as missing.
+Undeclared categories are encoded as "other", and missing values according to the "missing" or "impute" setting of the
+column. If the column has no such setting, its features are 0. In CSV files, text in a numeric column counts as missing.
 
 \b
 Examples:

@@ -123,10 +123,10 @@ class PublicEncoder:
             are zero, so the number of stored entries reveals nothing: one entry for each declared column, and two for
             a `Numeric` column with ``bins`` or ``missing``.
         unseen
-            Treatment of values outside the declarations. "raise" raises DataError. "other" encodes them within
-            ``norm``: an undeclared category as ``other``, and a missing value by the ``missing`` or ``impute`` setting
-            of the column. If the column has no such setting, its features are 0. Text in a `Numeric` column counts as
-            missing.
+            Treatment of values outside the declarations. "raise" raises DataError. "other" encodes them so that
+            the norm of the row stays at most ``norm``: an undeclared category as ``other``, and a missing value
+            according to the ``missing`` or ``impute`` setting of the column. If the column has no such setting, its
+            features are 0. Text in a `Numeric` column counts as missing.
 
         Returns
         -------
@@ -155,7 +155,7 @@ class PublicEncoder:
         Returns
         -------
         ndarray
-            Norms, each computed from one record alone, in the order of the columns.
+            One norm for each record, in the order of the records; each is computed from its record alone.
 
         Raises
         ------

@@ -42,7 +42,9 @@ LONGEST_FACTS = 2**16
 @final
 @dataclass(frozen=True, repr=False)
 class Ledger:
-    """Budget account that persists across processes. Each charge is durable before the release that it pays for.
+    """Budget account that persists across processes.
+
+    Each charge is stored durably before the release that it pays for is computed.
 
     The object stores only names, not a connection. All copies therefore charge the same account: clones of an
     estimator, joblib workers, or a pickle on another machine.
@@ -113,7 +115,7 @@ class Ledger:
         limit
             Total budget: PureDP, ApproxDP, ZCDP, GDP, or RDP at one order.
         dataset, unit
-            Name of the data set, and meaning of one of its records.
+            Name of the data set, and what one record stands for.
         account
             Name of the account.
         blocks
@@ -219,7 +221,7 @@ class Ledger:
 
     @property
     def spendable(self) -> AnyGuarantee:
-        """Size of a release that the account and all its ancestors cover, rounded down.
+        """Size of the largest release that is known to be covered by the account and all its ancestors, rounded down.
 
         The size is at most ``remaining``, and equal to ``remaining`` without parents. If all accounts have limits of
         the same kind, a release of this size and kind is always covered; under ApproxDP, this is an (epsilon, delta)
@@ -341,7 +343,7 @@ class Ledger:
         return found.text
 
     def fingerprinting(self) -> Fingerprint:
-        """Return the fingerprint of empty content, to be updated while a file is read."""
+        """Return a fingerprint object for empty content; update it while a file is read."""
         return Fingerprint(consult(self._store, lambda books: books.identity().fingerprint_key))
 
     def check(self, event: Event) -> None:
@@ -464,7 +466,7 @@ class Ledger:
     def approve(self, request_id: str, *, reason: str, by: str, event: Event | None = None) -> None:
         """Approve one release by its request id.
 
-        The release of a child account is approved under its name and id, such as ``north/fit-7``.
+        The release of a child account is approved under the child's name and the request id, such as ``north/fit-7``.
 
         Parameters
         ----------

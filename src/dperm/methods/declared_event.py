@@ -6,7 +6,8 @@ A pipeline may discover columns, categories, classes and norms privately, and tr
 is one composition if every stage has a fixed event, chosen before data (T70). Training therefore has two steps:
 
 1. ``declare_event`` chooses the event from the goal and public facts, without the number of coefficients.
-2. ``plan_from_event`` returns a plan for the discovered problem. It states exactly the declared event.
+2. ``plan_from_event`` returns a plan for a problem whose constants became known later. It states exactly the
+   declared event.
 
 The discovered numbers determine only scales: Lambda, the noise in absolute units, the solver's tolerance. Default rules
 that need a number of coefficients in the first step use `ASSUMED_WIDTH`, a constant.
@@ -63,7 +64,7 @@ class EventMethod(Method, Protocol):
         """
 
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> Plan:
-        """Return a plan for the discovered problem whose event equals ``event``.
+        """Return a plan, with exactly ``event`` as its event, for a problem whose constants became known later.
 
         Parameters
         ----------

@@ -66,7 +66,7 @@ def declare_event(
 
 
 def plan_from_event(spec: ProblemSpec, event: Event, goal: AnyGuarantee, *, method: str | Method = "objective") -> Plan:
-    """Return a plan, for a discovered problem, whose event equals the declared event (T70).
+    """Return a plan, with exactly the declared event, for a problem that became known later (T70).
 
     If no clip is given, the default of `dperm.methods.choose` applies.
 

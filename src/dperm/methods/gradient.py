@@ -162,7 +162,7 @@ class GradientPerturbation:
         return declared_noise(goal, times=descent.steps)
 
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "GradientPlan":
-        """Return a plan for a discovered problem, with exactly the event of `declare_event` (T70).
+        """Return a plan, with exactly the declared event, for a problem that became known later (T70).
 
         The event fixes the number of steps and the noise multiplier. The number of records may be a noisy count: it is
         used only as the divisor of the noisy sums.

@@ -232,7 +232,7 @@ class ObjectivePerturbation:
     >>> from dperm.methods import ObjectivePerturbation
     >>> spec = ProblemSpec(Logistic(), radius=1.0, dim=50, n=10_000, regularization=5.0)
     >>> plan = ObjectivePerturbation().plan(spec, ApproxDP(1.0, 1e-5, "add_remove"))
-    >>> round(plan.linear_term.scale, 1)  # of b; 3.905 with an exact solver (T43a)
+    >>> round(plan.linear_term.scale, 1)  # scale of b (T43a)
     3.9
     """
 
@@ -327,7 +327,7 @@ class ObjectivePerturbation:
         return exact + noise_event_of(coefficient_noise_mu(epsilon, delta), goal.adjacency)
 
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "ObjectivePlan":
-        """Return a plan for a discovered problem, with exactly the event of `declare_event` (T70).
+        """Return a plan, with exactly the declared event, for a problem that became known later (T70).
 
         The event depends neither on the number of coefficients nor on their scale (T37-T41). Lambda is at least beta
         divided by the event's relative curvature, and larger if the default rule for ``spec`` requires it. The standard

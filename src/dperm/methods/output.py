@@ -115,10 +115,10 @@ class OutputPerturbation:
         return declared_noise(goal)
 
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "OutputPlan":
-        """Return a plan for a discovered problem, with exactly the event of `declare_event` (T70).
+        """Return a plan, with exactly the declared event, for a problem that became known later (T70).
 
         Lambda may have any value. The noise on the coefficients has at least the event's noise multiplier, relative to
-        the sensitivity of the discovered problem (T30).
+        the sensitivity of that problem (T30).
 
         Parameters
         ----------

@@ -171,7 +171,7 @@ class SampledGradient:
         return step_noise(spec, goal, self._sampling(spec, goal, public_normaliser(spec, "sgd"))).event
 
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "SampledGradientPlan":
-        """Return a plan for a discovered problem, with exactly the event of `declare_event` (T70).
+        """Return a plan, with exactly the declared event, for a problem that became known later (T70).
 
         The event fixes the rate, the steps and the noise multipliers. The number of records of ``spec`` may be a noisy
         count: it affects only the normaliser and the step size.

@@ -199,7 +199,7 @@ class SufficientStatistics:
         return declared_noise(goal, SHARES)
 
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "SufficientPlan":
-        """Return a plan for a discovered problem, with exactly the event of `declare_event` (T70).
+        """Return a plan, with exactly the declared event, for a problem that became known later (T70).
 
         Both releases have at least the noise multipliers of the event.
 

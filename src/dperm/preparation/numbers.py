@@ -158,7 +158,7 @@ class NumberPlan:
         ConversionError
             If Gaussian noise cannot meet the goal.
         ParameterError
-            If the names are not different strings.
+            If the names are not distinct strings.
         """
         names, goal = _names(columns), checked_goal(goal)
         pooled, row_norm = checks.truth("pooled", pooled), checks.truth("row_norm", row_norm)
@@ -192,7 +192,7 @@ class NumberPlan:
 
     @cached_property
     def norm_noise(self) -> GaussianMechanism | None:
-        """Noise of the histogram of row norms (T76); None without it."""
+        """Noise of the histogram of row norms (T76); None if no histogram is released."""
         if not self.row_norm:
             return None
         goal = GDP(lowered(self.mu * math.sqrt(NORM_SHARE)), self.goal.adjacency)
@@ -217,13 +217,13 @@ class NumberPlan:
 
     @property
     def records_needed(self) -> int:
-        """Number of records from which a bin with 2 % of them is seen in the profile (T91)."""
+        """Smallest number of records at which a bin that holds 2 % of them is detected in the profile (T91)."""
         cells = self.width if self.pooled else 1
         return math.ceil(profile_records_needed(self.profile_noise.scale) / cells)
 
     @property
     def why(self) -> tuple[Fact, ...]:
-        """Consequences of the noise, from public numbers."""
+        """Consequences of the noise, computed from public numbers."""
         counted = "one histogram of all cells" if self.pooled else "one histogram for each column"
         ranges = Fact(
             "numbers.columns",
@@ -270,7 +270,7 @@ class NumberPlan:
         Raises
         ------
         DataError
-            If a column is missing, or the lengths differ. No cell raises an error.
+            If a column is missing, or the lengths differ. Invalid cells do not raise an error.
         """
         return PrivateColumns.of(dict(zip(self.columns, raw_columns(table, self.columns), strict=True)))
 

@@ -216,12 +216,12 @@ class PreparationPlan:
 
     @property
     def records_needed(self) -> int:
-        """Number of records from which a bin with 2 % of them is seen in the profile (T91)."""
+        """Smallest number of records at which a bin that holds 2 % of them is detected in the profile (T91)."""
         return profile_records_needed(self.profile_noise.scale)
 
     @property
     def category_records(self) -> int:
-        """Number of records from which a category or class is shown in half of all runs (T73)."""
+        """Smallest number of records at which a category or class is released with probability 1/2 (T73)."""
         return math.ceil(self.value_threshold)
 
     @property
@@ -256,7 +256,7 @@ class PreparationPlan:
 
     @property
     def why(self) -> tuple[Fact, ...]:
-        """Consequences of the noise, from public numbers."""
+        """Consequences of the noise, computed from public numbers."""
         rows = () if self.norm_noise is None else (row_norm_fact(self.norm_noise),)
         return (
             Fact(
@@ -336,7 +336,7 @@ class PreparationPlan:
         Raises
         ------
         DataError
-            If a column is missing, or the lengths differ. No cell raises an error.
+            If a column is missing, or the lengths differ. Invalid cells do not raise an error.
         """
         names = self.names if labels is None or self.target is None else self.columns
         raw = dict(zip(names, raw_columns(table, names), strict=True))
@@ -469,7 +469,7 @@ def about(records: int) -> int:
 
 
 def profile_records_needed(deviation: float) -> int:
-    """Return the number of records from which a bin with 2 % of them exceeds the threshold of a profile (T91)."""
+    """Return the smallest number of records at which a bin that holds 2 % of them is detected in a profile (T91)."""
     return math.ceil(5.1 * deviation / SEEN_SHARE)
 
 

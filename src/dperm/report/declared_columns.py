@@ -61,7 +61,7 @@ def _details(column: AnyColumn, *, is_found: bool) -> Iterator[str]:
     elif column.missing:
         yield "missing values marked by a separate feature"
     if is_found:
-        yield "found by the private schema"
+        yield "found privately"
 
 
 def _number(value: float, column: Numeric) -> str:

@@ -208,7 +208,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
 
     @property
     def statement_(self) -> Statement:
-        """All fields of the privacy statement on this fit, as plain data."""
+        """All fields of the privacy statement for this fit, as plain data."""
         check_is_fitted(self)
         return self._fitted.statement
 
@@ -222,7 +222,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         path : str or path-like
             File to write; its suffix sets the format: web page (.html), Markdown (.md) or JSON (.json).
         fields : mapping, default=None
-            Fields that only the user can know, such as curator and intended_use; ``statement_.gaps`` names these
+            Fields that only the user can fill in, such as curator and intended_use; ``statement_.gaps`` names these
             fields.
         overwrite : bool, default=False
             Whether to replace an existing file.

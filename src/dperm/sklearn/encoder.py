@@ -36,9 +36,10 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
     sparse : bool, default=False
         Whether to return a compressed sparse row matrix.
     unseen : {"other", "raise"}, default="other"
-        Treatment of values outside the declarations in ``transform``. "raise" raises DataError. "other" encodes them
-        within ``norm``: an undeclared category as ``other``, and a missing value by the ``missing`` or ``impute``
-        setting of the column. If the column has no such setting, its features are 0. ``fit_transform`` always raises.
+        Treatment of values outside the declarations in ``transform``. "raise" raises DataError. "other" encodes them so
+        that the norm of the row stays at most ``norm``: an undeclared category as ``other``, and a missing value
+        according to the ``missing`` or ``impute`` setting of the column. If the column has no such setting, its
+        features are 0. ``fit_transform`` always raises.
 
     Attributes
     ----------

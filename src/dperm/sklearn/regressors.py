@@ -246,8 +246,8 @@ class PrivateHuberRegressor(PrivateLinearRegressor):
 class PrivateQuantileRegressor(PrivateLinearRegressor):
     """Differentially private linear quantile regression with the pinball loss.
 
-    The loss has a kink, so methods for smooth losses and ``epsilon=inf`` refuse it. "auto" uses gradient perturbation,
-    which requires delta > 0 and a public n.
+    The loss has a kink, so methods that require a smooth loss reject it, and ``epsilon=inf`` is not available. "auto"
+    uses gradient perturbation, which requires delta > 0 and a public n.
 
     Parameters
     ----------

@@ -18,9 +18,9 @@ def gradient_risk_order(
 ) -> OrderOnly:
     """Return the order of magnitude of the excess empirical risk of DP gradient descent, without constants.
 
-    The order is L D sqrt(d)/(eps n), capped at L D.
+    By T48, the order is L D sqrt(d)/(eps n), capped at L D.
 
-    By T48. Up to logarithms, no (eps, delta)-DP algorithm does better [Bassily, Smith & Thakurta 2014].
+    Up to logarithms, no (eps, delta)-DP algorithm does better [Bassily, Smith & Thakurta 2014].
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def output_risk_order(
     """Return the order of magnitude of the excess empirical risk of output perturbation, capped at L D.
 
     T48: L D (sqrt(d)/(eps n))^(1/2) for losses that are only Lipschitz. With beta-smooth losses, noise z costs beta
-    ||z||^2/2 instead of L ||z||, and the best Lambda gives D^(4/3) beta^(1/3) L^(2/3) (...)^(2/3), which is L D
-    (...)^(2/3) for beta = L/D.
+    ||z||^2/2 instead of L ||z||, and the best Lambda gives D^(4/3) beta^(1/3) L^(2/3) r^(2/3) with r = sqrt(d)/(eps n),
+    which is L D r^(2/3) for beta = L/D.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ def objective_risk_order(
     """Return the order of magnitude of the excess empirical risk of objective perturbation, capped at L D.
 
     T48: max(L D sqrt(d), beta D^2)/(eps n). Erratum E30: Razaviyayn's lecture gives the first part for strongly convex
-    objectives, without smoothness. The loss must be smooth, and Lambda must be at least of the order of beta/eps; this
-    gives the second part.
+    objectives, without assuming smoothness. The loss must be smooth, and Lambda must be at least of the order of
+    beta/eps; this gives the second part.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 HELP = """Compute a lower bound on epsilon from guesses of fair coin flips, one per training run (theorem A4).
 
 In each run, a fair coin decides whether the target record is in the training data. At --delta 0 the attacker may
-abstain: --guesses counts the runs with a guess. With --delta above 0, and with --gaussian, every run needs a guess.
+abstain: --guesses counts the runs with a guess. With --delta above 0 or with --gaussian, every run needs a guess.
 
 \b
 Examples:

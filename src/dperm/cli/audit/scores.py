@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 HELP = """Show the rates, AUC and ROC curve of a membership attack. FILE has the columns score and member.
 
 The true-positive rate is shown at false-positive rates of 0.1, 1 and 10 percent. --plot uses logarithmic axes. With
---epsilon, the output includes the largest rates that the claim permits. Scores bound epsilon, and can refute a claim,
-only with --trials independent (one training run per record) or one_run (one training run, a fair coin flip per record).
-Scores from any other design, such as one model without coin flips, give no valid bound: use --trials dependent, the
-default.
+--epsilon, the output includes the largest rates that the claim permits. Scores give a bound on epsilon, and can refute
+a claim, only with --trials independent (one training run per record) or one_run (one training run, a fair coin flip per
+record). Scores from any other design, such as one model without coin flips, give no valid bound: use --trials
+dependent, the default.
 
 \b
 Examples:

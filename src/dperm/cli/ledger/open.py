@@ -53,7 +53,7 @@ def open(
             "--blocks",
             metavar="COUNT",
             show_default=False,
-            help="Largest number of releases; they share --delta equally.",
+            help="Maximum number of releases; they share --delta equally.",
         ),
     ] = None,
     composition: Annotated[
@@ -75,8 +75,8 @@ def open(
             "--parent",
             metavar="NAME",
             show_default=False,
-            help="Account whose data overlap with these data, or from which they were derived; every release is "
-            "also charged to it. May be repeated.",
+            help="Account of an overlapping or source data set. Every release from the new account is also charged to "
+            "this parent. May be repeated.",
         ),
     ] = None,
     approval: Annotated[bool, typer.Option("--approval", help="Require an approval before each release.")] = False,

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 HELP = """Show the spent and remaining budget of every account; with --entries, every entry of the ledger.
 
 Spent amounts are rounded up and remaining ones down. The guarantee is the limit, not the amount spent. For an account
-with parents, "spendable" is the largest release of the account's own kind that the account, its parents and their
-parents are certain to cover; a release of another kind, such as a pure one, may be larger. The ledger is verified
+with parents, "spendable" is the largest release of the account's own kind that is sure to be covered by the account and
+all its ancestors; a release of another kind, such as a pure one, may be larger. The ledger is verified
 first; if an entry or a total was changed, nothing is shown.
 
 \b

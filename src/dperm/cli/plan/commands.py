@@ -58,7 +58,7 @@ Examples:
   dperm plan records --target-excess 0.05 --schema schema.toml --epsilon 1 --n 5000
   dperm plan records --target-excess 0.05 --dim 10 --epsilon 1 --delta 0 --json
 """
-TRIAL_HELP = """Find how many records suffice, in trials, for an accuracy loss due to privacy of at most --target-loss.
+TRIAL_HELP = """Find, by trials, how many records keep the accuracy loss due to privacy at or below --target-loss.
 
 The trials fit models to synthetic tables. With --n, also report whether n records suffice.
 
