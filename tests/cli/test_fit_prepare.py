@@ -89,7 +89,7 @@ def test_declared_columns_are_free_and_the_model_is_the_one_of_the_python_api(ra
 
     found = answered(f"{FIT} --schema part.toml --seed 3 --not-private")
     assert not found["private"] and found["guarantee"] is None
-    assert "3 columns are prepared" in found["why"][0] and found["prepared"]["classes"] is None
+    assert "preparation of 3 columns" in found["why"][0] and found["prepared"]["classes"] is None
     table = read_raw_table(Path("raw.csv"), HEADER[:5])
     part = PartialSchema.load(Path("part.toml"))
     given = {"columns": part.columns, "classes": part.target.classes, "random_state": 3}

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 HELP = """Check the claims of five lectures on differential privacy, and redraw their figures (sources: docs/errata.md).
 
-Without NAME, the command lists the lessons. The name of a lecturer selects all lessons of that lecture; "all" selects
-every lesson and takes a minute or two. Each lesson states a claim from a lecture, corrects it if necessary, and checks
-it numerically. The output is a table and a conclusion; --folder also saves a plot. The exit code is 5 if a check fails.
-The data are synthetic and the noise is drawn from a seed: results are reproducible and NOT PRIVATE.
+Without NAME, the command lists the lessons. The name of a lecturer selects all lessons from that lecturer's lecture;
+"all" selects every lesson and takes a minute or two. Each lesson states a claim from a lecture, corrects it if
+necessary, and checks it numerically. The output is a table and a conclusion; --folder also saves a plot. The exit code
+is 5 if a check fails. The data are synthetic and the noise is drawn from a seed: results are reproducible and NOT
+PRIVATE.
 
 \b
 Examples:

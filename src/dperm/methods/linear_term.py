@@ -33,7 +33,7 @@ FINENESS = 42
 
 @dataclass(frozen=True)
 class LinearTerm(ABC):
-    """Noise b of ``dim`` entries; ``scale`` is sigma of a Gaussian, s of a density ~ e^-||b||/s."""
+    """Noise b of ``dim`` entries; ``scale`` is sigma of a Gaussian, s of a density ~ e^(-||b||/s)."""
 
     scale: float
     dim: int
@@ -105,7 +105,7 @@ class GaussianTerm(LinearTerm):
 
 @dataclass(frozen=True)
 class GammaNormTerm(LinearTerm):
-    """Gamma-norm noise, b of density proportional to e^-||b||/s (T7).
+    """Gamma-norm noise, b of density proportional to e^(-||b||/s) (T7).
 
     Raises
     ------

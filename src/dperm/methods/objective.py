@@ -118,7 +118,7 @@ class GaussianPerturbation(Perturbation):
 
 @dataclass(frozen=True)
 class PurePerturbation(Perturbation):
-    """Gamma-norm noise, b of density ~ e^-||b||/s."""
+    """Gamma-norm noise, b of density ~ e^(-||b||/s)."""
 
     def blur(self, spec: ProblemSpec, tolerance: float) -> AdditiveMechanism:
         """Return gamma-norm noise on the coefficients (T7)."""

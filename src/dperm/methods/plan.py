@@ -79,7 +79,7 @@ class Plan(ABC):
     goal
         Guarantee met by a run.
     why
-        Reasons for the choices, with the public numbers behind them; ``str(reason)`` is the sentence.
+        Reasons for the choices, with the public numbers behind them; ``str(reason)`` gives a reason as a sentence.
     tolerance
         Certified norm of the gradient at which the solver stops; None if no problem is solved.
     output_noise

@@ -39,7 +39,7 @@ class RecordsByProof:
     best
         The bound at ``n`` rows, with its method.
     each
-        Number of rows for every method.
+        Number of rows for each method.
     """
 
     target_excess: float
@@ -130,9 +130,9 @@ class RecordsByTrial:
     points
         Trials by number of records.
     floor
-        Accuracy with almost no noise on the smaller tables that represent tables too large to simulate; None if no such
-        tables were used. The loss that remains is due to the smaller size, not to privacy, so the trials cannot resolve
-        a target loss below it.
+        Tables too large to simulate are replaced by smaller ones. This is the accuracy on the smaller tables with
+        almost no noise; None if no table was replaced. Any accuracy loss here is due to the smaller size, not to
+        privacy, so the trials cannot resolve a smaller target loss.
     """
 
     shape: Shape

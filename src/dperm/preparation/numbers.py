@@ -80,7 +80,7 @@ class PreparedNumbers:
     records
         Noisy estimate of the number of records.
     rows
-        Released row norms; None without them.
+        Released row norms; None if they were not released.
     """
 
     columns: Mapping[str, NumericCells] = field(repr=False)

@@ -82,7 +82,7 @@ class PreparationPlan:
     threshold_delta
         Probability that a value of one record alone is shown in any column (T73).
     most_classes
-        Public largest number of classes (T70).
+        Public upper limit on the number of classes (T70).
     encoding
         Encoding of the columns. If numbers are only scaled, the norms of the rows are released too (T76).
     goal
@@ -261,7 +261,7 @@ class PreparationPlan:
         return (
             Fact(
                 "preparation.columns",
-                "{columns} columns are prepared under one guarantee: {found}.",
+                "One guarantee covers the preparation of {columns} columns. It finds their {found}.",
                 {
                     "columns": self.width,
                     "found": "kinds, missing values, ranges, bins and categories (T72-T75)"

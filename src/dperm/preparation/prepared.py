@@ -107,7 +107,7 @@ class PreparedTable:
         target, task
             Name and kind of the target.
         most_classes
-            Public largest number of classes.
+            Public upper limit on the number of classes.
         encoding
             Encoding of the prepared columns.
         """

@@ -130,7 +130,7 @@ def class_labels(values: ColumnValues, most: int) -> tuple[str | int | float, ..
     values
         Released values of the target.
     most
-        Public largest number of classes (T70). Rarer ones are left out.
+        Public upper limit on the number of classes (T70). Rarer ones are left out.
     """
     assert isinstance(values, TextValues)
     kept = list(values.counts)[:most]

@@ -88,15 +88,15 @@ class TablePlan:
         columns
             Names of the feature columns to prepare.
         goal
-            Guarantee of the whole: ApproxDP with delta > 0.
+            Guarantee of the whole release: ApproxDP with delta > 0.
         target, task
-            Name and kind of the target; no name if its classes or its range are declared.
+            Name and kind of the target. The name is None if the classes or the range of the target are declared.
         method, loss, clip
             Training: method, loss for the largest number of classes, and clipping norm divided by the norm of a row.
         declared
             Declarations of further columns, by name.
         most_classes
-            Public largest number of classes.
+            Public upper limit on the number of classes.
         encoding
             Encoding of the prepared columns.
         n

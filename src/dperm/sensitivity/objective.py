@@ -31,11 +31,11 @@ TAIL_SHARE = 1e-3
 
 
 def gamma_norm_scale(spec: ProblemSpec, adjacency: Adjacency, epsilon: float) -> float:
-    """Return the scale s = Delta_g/epsilon of the gamma-norm term b, of density ~ e^-||b||/s, rounded up.
+    """Return the scale s = Delta_g/epsilon, rounded up, of the gamma-norm term b, with density ~ e^(-||b||/s).
 
     Theorem T36a.
-        With b of this density, b contributes at most epsilon to the privacy loss of the exact minimizer of J + b'theta.
-        The determinant contributes `determinant_charge` in addition.
+        A term b with this density contributes at most epsilon to the privacy loss of the exact minimizer of J +
+        b'theta. The determinant contributes `determinant_charge` in addition.
 
     Parameters
     ----------

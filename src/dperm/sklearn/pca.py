@@ -180,8 +180,8 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         DataError
             If X is not a matrix of finite numbers, dense or of an encoder. Nothing is charged.
         LeakError
-            If a pipeline fitted transformers to the private data before without a guarantee, or charged them to another
-            account. Nothing is charged.
+            If a pipeline fitted an earlier transformer to the private data without a guarantee, or charged it to
+            another account. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the release. Nothing is charged.
         """
@@ -226,8 +226,8 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_components)
-            Projections. Subsets of the rows carry ``norm_`` to an estimator with ``feature_norm="auto"``, and the
-            labels of an encoder before.
+            Projections. The array, and any subset of its rows, passes ``norm_`` to an estimator with
+            ``feature_norm="auto"``, together with the labels that an earlier encoder released.
         """
         check_is_fitted(self)
         facts = facts_of(X)

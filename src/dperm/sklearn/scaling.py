@@ -154,8 +154,8 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
         DataError
             If X is not a table or a dense array. Nothing is charged.
         LeakError
-            If a pipeline fitted transformers to the private data before without a guarantee, or charged them to another
-            account. Nothing is charged.
+            If a pipeline fitted an earlier transformer to the private data without a guarantee, or charged it to
+            another account. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the preparation. Nothing is charged.
         """
@@ -181,7 +181,8 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features_out)
-            Features. Subsets of the rows carry ``norm_`` to an estimator with ``feature_norm="auto"``.
+            Features. The array, and any subset of its rows, passes ``norm_`` to an
+            estimator with ``feature_norm="auto"``.
         """
         check_is_fitted(self)
         features = np.asarray(self.encoder_.transform(_columns_of(self, X), unseen="other"))
@@ -318,8 +319,8 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
         DataError
             If X is not a table or a dense array. Nothing is charged.
         LeakError
-            If a pipeline fitted transformers to the private data before without a guarantee, or charged them to another
-            account. Nothing is charged.
+            If a pipeline fitted an earlier transformer to the private data without a guarantee, or charged it to
+            another account. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the release. Nothing is charged.
         """

@@ -70,10 +70,10 @@ Examples:
 """
 TABLE_HELP = """State the cost of a private preparation, and how many records it needs.
 
-"dperm fit --prepare" finds kinds, ranges, bins, categories and labels of undeclared columns privately, under one
-guarantee with the model. Pass DATA to name the columns (only its header is read), or give their number with --columns.
-Columns declared in --schema cost nothing. With --n, a warning is shown if there are too few records. With --ledger, the
-cost is checked against the account, as in "dperm plan fit".
+"dperm fit --prepare" privately finds the kinds, ranges, bins, categories and labels of undeclared columns; one
+guarantee covers them and the model. Pass DATA to name the columns (only its header is read), or give their number with
+--columns. Columns declared in --schema cost nothing. With --n, a warning is shown if there are too few records. With
+--ledger, the cost is checked against the account, as in "dperm plan fit".
 
 \b
 Examples:
