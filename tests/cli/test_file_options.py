@@ -165,7 +165,9 @@ def test_values_are_shown_on_a_terminal_alone(desk, dperm, monkeypatch):
     from dperm.data.schema import Schema
 
     with pytest.raises(Exception, match="2"):
-        diagnosis_of(Path("data.csv"), Schema.load(Path("schema.toml")), ",", as_json=False)
+        schema = Schema.load("schema.toml")
+        declared = {**schema.encoder.columns, schema.target.name: schema.target}
+        diagnosis_of(Path("data.csv"), declared, ",", as_json=False)
     said = diagnosis.sys.stdout.getvalue()
     assert r"Value: 'VALUE\x1b[31m'" in said and "Value: 'ODD'" in said and "\x1b" not in said
 

@@ -382,7 +382,7 @@ def test_a_statement_is_compared_with_the_booked_event_and_what_follows_from_it(
 
 def test_a_statement_cannot_lose_the_preparation_that_is_not_covered(answered, found, tmp_path, monkeypatch):
     """Versions 0.9.0 and 0.10.0 charged such fits; they are refused now."""
-    monkeypatch.setattr("dperm.sklearn.base.checked_steps", lambda choice, budgeted: checked_steps(choice))
+    monkeypatch.setattr("dperm.sklearn.base.checked_steps", lambda choice, **_: checked_steps(choice))
     limit = ApproxDP(3.0, 1e-6, "replace_one")
     ledger = Ledger.open(tmp_path / "census.ledger", limit, dataset="census", blocks=2)
     X = np.random.default_rng(0).uniform(-1, 1, (300, 2))

@@ -20,7 +20,7 @@ def test_a_folder_that_exists_is_refused_and_left_alone(tmp_path):
     (tmp_path / "people.ledger").write_text("the books")
     result = CliRunner().invoke(app, ["demo", "--folder", str(tmp_path)])
     assert result.exit_code == 2
-    assert "exists and is left as it is" in result.stderr
+    assert "exists and was not changed" in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["people.ledger"]
     assert (tmp_path / "people.ledger").read_text() == "the books"
 

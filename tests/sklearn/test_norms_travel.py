@@ -394,12 +394,9 @@ def test_the_norm_and_the_releases_of_private_steps_reach_the_model(place):
     for one in public["encoders"]:
         if "guarantee" in one:
             assert one["release_digest"] == one["ledger_entry"]["digest"]
-            assert f"released separately by {one['encoder']}, with the guarantee" in statement["covered"]
+            assert f"released separately by {one['encoder']}, under" in statement["covered"]
     total = 0.5 + 0.25 * len(private_names)
-    assert (
-        f"these preparations and the model together have the guarantee (epsilon, delta)-DP with epsilon = {total:g}"
-        in (statement["covered"])
-    )
+    assert f"these preparations and the model together satisfy ({total:g}, " in (statement["covered"])
     assert "not charged to the account" not in statement["composition"]
     assert Statement.from_json(statement.to_json()) == statement
     assert fitted.predict(NAMED).shape == (N,)
@@ -443,7 +440,7 @@ def test_auto_of_components_and_bounds():
     found = make_pipeline(private(epsilon=3.0), PrivatePCA(feature_norm="auto"), auto()).fit(FRAME, Y)
     assert found[-1].classes_.tolist() == ["high", "low"]
     assert "released separately by PrivateTableEncoder" in found[1].statement_["limits"][0]
-    assert "schema and present release together have the guarantee" in found[1].statement_["limits"][1]
+    assert "the schema and the present release together satisfy" in found[1].statement_["limits"][1]
 
 
 def test_a_private_encoder_scales_rows_to_a_released_norm(tmp_path):

@@ -89,7 +89,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
     >>> from dperm.sklearn import PrivatePCA
     >>> X = np.random.default_rng(0).normal(size=(20_000, 3)) * [1.0, 0.3, 0.1]
     >>> pca = PrivatePCA(1, epsilon=1.0, delta=1e-6, feature_norm=3.0).fit(X)
-    >>> round(abs(pca.components_[0, 0]), 1)
+    >>> float(round(abs(pca.components_[0, 0]), 1))
     1.0
     """
 
