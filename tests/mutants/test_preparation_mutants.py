@@ -142,8 +142,8 @@ MUTANTS = [
     Mutant(
         "durations are read by the type of the column (T72, E48)",
         "data/canonical.py",
-        'self._of_cells((_python_times(array) if kind in "mM" else array).tolist())',
-        "self._of_cells(array.tolist())",
+        'self._of_cells((_python_times(cells) if kind in "mM" else cells).tolist())',
+        "self._of_cells(cells.tolist())",
         f"{SCHEMA}::test_times_of_numpy_are_read_alike_in_an_array_and_alone",
     ),
     Mutant(
