@@ -64,8 +64,8 @@ MUTANTS = [
     Mutant(
         "the profile is not charged (T72)",
         PLAN,
-        "return self.profile_noise.event + values",
-        "return values",
+        "counts = self.profile_noise.event + values",
+        "counts = values",
         SPENT,
     ),
     Mutant(
