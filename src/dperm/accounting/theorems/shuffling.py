@@ -25,7 +25,7 @@ def shuffled_delta_lower(epsilon: float, noise_multiplier: float, *, batches: in
     Theorem T27 [Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang 2024].
         With P = T^{-1} sum_t N(2 e_t, sigma^2 I) and Q = T^{-1} sum_t N(e_t, sigma^2 I), for neighbours in which one
         record is replaced by a blank record,
-            delta >= max_C [1 - F((C-2)/sigma) F(C/sigma)^{T-1}] - e^eps [1 - F((C-1)/sigma) F(C/sigma)^{T-1}],
+        delta >= max_C [1 - F((C-2)/sigma) F(C/sigma)^{T-1}] - e^eps [1 - F((C-1)/sigma) F(C/sigma)^{T-1}],
         where F is the standard normal distribution function. The underlying event is "some step exceeds C".
 
     At sigma = 0.4, T = 10^4 and eps = 4 the bound is 0.226, whereas Poisson accounting of the same run gives 1.17e-5.

@@ -15,8 +15,8 @@ def thresholded_values_delta(epsilon: float, standard_deviation: float, threshol
 
     Theorem T73. Let j of the d values of a record be held by no other record.
     With p_j = 1 - Phi((tau - 1)/sigma)^j and m_j = sqrt(d - j)/sigma,
-        delta(eps) = max_{0 <= j <= d} max{p_j + (1 - p_j) delta_GDP(eps - ln(1 - p_j); m_j),
-                                           delta_GDP(eps + ln(1 - p_j); m_j)}.
+    delta(eps) = max_{0 <= j <= d} max{p_j + (1 - p_j) delta_GDP(eps - ln(1 - p_j); m_j),
+    delta_GDP(eps + ln(1 - p_j); m_j)}.
     The first term bounds the loss of D, which has one record more than D', relative to D'; the second term bounds the
     reverse loss.
 
