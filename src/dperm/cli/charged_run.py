@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Procedure of every command that reads private data and charges a ledger: plan, check, read, charge, release, write.
 
-`ChargedRequest` is what the commands differ in: a model from a schema, a model of a privately prepared table, or a
-private schema alone.
+A `ChargedRequest` holds the differences between the commands: a model from a schema, a model of a privately prepared
+table, or a private schema alone.
 """
 
 import tempfile

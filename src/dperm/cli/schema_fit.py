@@ -39,7 +39,8 @@ HEAD = """\
 HEAD_WITHOUT_MODEL = """\
 # Schema found privately by "dperm fit --prepare": kinds, ranges, bins and categories of the prepared columns.
 # The labels did not stand out from the noise, so there is no model. The guarantee below was charged for schema and
-# model together. A later fit with this schema has another guarantee, and both add up. Edit the comments at will.
+# model together. A later fit with this schema has another guarantee, and both add up. You may edit the comments,
+# except the lines of the release and the receipt, which later commands read.
 #
 """
 

@@ -53,7 +53,7 @@ class PublicEncoder:
     Notes
     -----
     *Guarantees.* Each declared column adds at most its ``squared_norm``, 1 or 2, to the squared norm of a row. So
-    ``norm`` bounds the norm of every row, whatever the data are. Each record is encoded separately, so neighbouring
+    ``norm`` bounds the norm of every row, for all data. Each record is encoded separately, so neighbouring
     tables have neighbouring feature matrices.
 
     Examples

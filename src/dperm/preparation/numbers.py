@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private preparation of tables of numbers: quantiles of the columns, and the norm of scaled rows (T72, T74, T76).
 
-A plan reads no data. Its event has two Gaussian releases, or three with the norm of the rows, whatever the data are
-like (T70). Text is not searched for values, so the event has no threshold. Text and infinities count as missing.
+A plan reads no data. Its event has two Gaussian releases, or three with the norm of the rows, for all data (T70). Text
+is not searched for values, so the event has no threshold. Text and infinities count as missing.
 """
 
 import json

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plan of a private preparation: noise, threshold and event, from column names and a budget (T70, T72-T75).
 
-A plan reads no data. Its event has two Gaussian releases and the threshold of values, whatever the data are like. The
+A plan reads no data. Its event has two Gaussian releases and the threshold of values, for all data. The
 run fills in the queries: bins, cells, values. They may depend on earlier releases, because the noise does not (T70).
 """
 

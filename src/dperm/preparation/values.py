@@ -140,7 +140,7 @@ def noisy_values(
 def pooled_cells(
     columns: Iterable[CanonicalColumn], edges: Floats, mechanism: GaussianMechanism, stream: Stream
 ) -> NumericCells:
-    """Return the released cells of all numbers of a table, whatever their column (T72).
+    """Return the released cells of all numbers of a table, regardless of the column (T72).
 
     Parameters
     ----------

@@ -132,7 +132,7 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            If a declared column is missing, or contains a value outside its declaration, whatever ``unseen`` is.
+            If a declared column is missing, or contains a value outside its declaration, regardless of ``unseen``.
         """
         rows = self.fit(X)._public().transform(X, sparse=self.sparse, unseen="raise")
         return encoded(rows, self.encoding_facts)
