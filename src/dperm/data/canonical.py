@@ -116,11 +116,6 @@ class CanonicalColumn:
         """Whether each cell is text."""
         return np.asarray(self.codes != NO_TEXT)
 
-    @cached_property
-    def is_missing(self) -> Mask:
-        """Whether each cell is missing."""
-        return np.isnan(self.numbers) & ~self.is_text
-
     def values(self) -> tuple[NDArray[np.int64], list[str]]:
         """Return the code of each cell's value, -1 for missing, and the canonical texts of all values, numbers too.
 
