@@ -114,22 +114,39 @@ def _picture(found: list[ExcessOverRecords]) -> Picture:
     return Picture(title, "number of records", "excess risk", (*measured, *proved), x_log=True, y_log=True)
 
 
+def rate_checks(
+    slopes: dict[Method, float], rates: dict[Method, float], *, verb: str, base: str, close: float, very_close: float
+) -> tuple[Check, ...]:
+    """Return checks that measured exponents are close to those of theory, closer for output perturbation.
+
+    Parameters
+    ----------
+    slopes, rates
+        Exponents by method: measured, and predicted.
+    verb, base
+        Words of the sentence, such as "falls" and "n".
+    close, very_close
+        Tolerances of the exponents; the second is for output perturbation, without and with a kink.
+    """
+    checks = [
+        Check(
+            f"The excess of {SPOKEN[method]} {verb} like {base}^{slopes[method]:.2f}; "
+            f"theory predicts {base}^{rate:.2f}, within {close}.",
+            abs(slopes[method] - rate) < close,
+        )
+        for method, rate in rates.items()
+    ]
+    output = Check(
+        f"The exponents of output perturbation, without and with a kink, are within {very_close} of theory.",
+        all(abs(slopes[method] - rates[method]) < very_close for method in ("output", "kink")),
+    )
+    return (*checks, output)
+
+
 def _checks(found: list[ExcessOverRecords], slopes: dict[Method, float]) -> tuple[Check, ...]:
     leads = [at.measured["output"] / at.measured["objective"] for at in found]
-    rates = [
-        Check(
-            f"The excess of {SPOKEN[method]} falls like n^{slopes[method]:.2f}; theory predicts n^{rate:.2f}, "
-            f"within {CLOSE}.",
-            abs(slopes[method] - rate) < CLOSE,
-        )
-        for method, rate in RATES.items()
-    ]
     return (
-        *rates,
-        Check(
-            f"The exponents of output perturbation, without and with a kink, are within {VERY_CLOSE} of theory.",
-            all(abs(slopes[method] - RATES[method]) < VERY_CLOSE for method in ("output", "kink")),
-        ),
+        *rate_checks(slopes, RATES, verb="falls", base="n", close=CLOSE, very_close=VERY_CLOSE),
         Check(
             f"These exponents differ by {slopes['kink'] - slopes['output']:.2f}; theory predicts 0.17, "
             f"within {VERY_CLOSE}.",

@@ -20,7 +20,7 @@ from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.bowls import Bowl, PerturbedBowl, perturbed
 from dperm.reproduce.categories import SMOOTHNESS, Categories, ladder
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome, guarantee_parameters, slope
-from dperm.reproduce.lessons.excess_risk import BOUNDED, NAMES, OTHER_STEPS, SPOKEN, Method
+from dperm.reproduce.lessons.excess_risk import BOUNDED, NAMES, OTHER_STEPS, Method, rate_checks
 from dperm.reproduce.private_runs import Runs, descent_steps
 from dperm.theory import MethodBound, compare_methods
 
@@ -138,20 +138,8 @@ def _picture(found: list[ExcessOverDimension]) -> Picture:
 
 
 def _checks(found: list[ExcessOverDimension], slopes: dict[Method, float]) -> tuple[Check, ...]:
-    rates = [
-        Check(
-            f"The excess of {SPOKEN[method]} grows like d^{slopes[method]:.2f}; theory predicts d^{rate:.2f}, "
-            f"within {CLOSE}.",
-            abs(slopes[method] - rate) < CLOSE,
-        )
-        for method, rate in RATES.items()
-    ]
     return (
-        *rates,
-        Check(
-            f"The exponents of output perturbation, without and with a kink, are within {VERY_CLOSE} of theory.",
-            all(abs(slopes[method] - RATES[method]) < VERY_CLOSE for method in ("output", "kink")),
-        ),
+        *rate_checks(slopes, RATES, verb="grows", base="d", close=CLOSE, very_close=VERY_CLOSE),
         Check(
             f"These exponents differ by {slopes['output'] - slopes['kink']:.2f}; theory predicts 0.08, "
             f"within {VERY_CLOSE}.",
