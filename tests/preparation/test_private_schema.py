@@ -251,6 +251,7 @@ def test_the_event_depends_on_no_released_value():
 
 
 def test_odd_tables_raise_nothing_after_the_charge():
+    """T92: prepared cells show in no refusal."""
     rng = np.random.default_rng(1)
     n = 4000
     y = rng.choice(["no", "yes"], n)
