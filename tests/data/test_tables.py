@@ -254,6 +254,13 @@ def test_what_has_chunks_but_is_not_arrow_is_not_read_as_its_chunks():
     assert column({"a": Stored()}, "a").tolist() == [7, 8, 9]
 
 
+def test_columns_with_numbers_as_names_are_found_by_their_text():
+    frame = pandas_frame({0: [1, 2], 1: [3, 4]})
+    assert [each.tolist() for each in columns(frame, column_names(frame))] == [[1.0, 2.0], [3.0, 4.0]]
+    with pytest.raises(DataError, match="'1'"):
+        column(pandas_frame({1: [1], "1": [2]}), "1")
+
+
 def test_names_that_are_not_strings_are_shown_as_text():
     frame = pytest.importorskip("pandas").DataFrame([[1, 2]])
     assert column_names(frame) == ("0", "1")

@@ -103,15 +103,17 @@ def columns(table: object, names: Iterable[str]) -> Iterator[Column]:
 def raw_columns(table: object, names: Iterable[str]) -> Iterator[object]:
     """Yield the columns of these names as the table holds them.
 
+    Names are compared as text, as `column_names` returns them: a data frame may number its columns.
+
     Raises
     ------
     DataError
         If there is no such column, or more than one.
     """
     labels, fetch = _parts(table)
-    places: dict[object, list[int]] = {}
+    places: dict[str, list[int]] = {}
     for place, label in enumerate(labels):
-        places.setdefault(label, []).append(place)
+        places.setdefault(str(label), []).append(place)
     return (fetch(_only_place(name, places.get(name, []))) for name in names)
 
 
