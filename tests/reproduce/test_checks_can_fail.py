@@ -162,7 +162,7 @@ def apart(one: str, other: str, by: float) -> list[Doctor]:
 def rates(lesson, verb: str, one: str, other: str, by: float) -> list[Doctored]:
     """What both lessons on the excess risk check of the powers."""
     return [
-        *(check(f"excess of {lesson.SPOKEN[m]} {verb}", *sloped(lesson, m, 0.151)) for m in lesson.RATES),
+        *(check(f"excess of {excess_risk.SPOKEN[m]} {verb}", *sloped(lesson, m, 0.151)) for m in lesson.RATES),
         check("The exponents of output perturbation", *sloped(lesson, "output", 0.041), *sloped(lesson, "kink", 0.041)),
         check("These exponents differ by", *apart(one, other, by)),
     ]
