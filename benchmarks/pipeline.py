@@ -18,7 +18,7 @@ splits and their bars, and exports TABLES. benchmarks/peers.txt has the environm
 - diffprivlib, on the features of the public schema, divided by their norm, with the bounds that it demands. Its epsilon
   is pure (delta = 0), so its guarantee is stronger than the others'.
 
-All regressions except diffprivlib clip predictions to the range of the labels.
+All regressions clip predictions to the range of the labels, diffprivlib's too.
 
 All private models except diffprivlib have delta = 1e-5 under add_remove. Each score is the mean of new, unseeded fits
 with its standard error; the split is the same in all fits, so that the error contains no sampling error of the test
@@ -229,7 +229,8 @@ def peer_scores(encoded: Encoded, runs: int, peer: Diffprivlib) -> list[Scores]:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "features.npz"
         encoded.save(path)
-        return repeated(runs, lambda epsilon: peer.ask(task, path=str(path), epsilon=epsilon)["score"])
+        score = "score" if encoded.split.classification else "clipped_score"
+        return repeated(runs, lambda epsilon: peer.ask(task, path=str(path), epsilon=epsilon)[score])
 
 
 def print_scores(split: TableSplit, found: dict[str, list[Scores]]) -> None:

@@ -120,7 +120,7 @@ MUTANTS = [
     ),
     Mutant(
         "the training event is chosen by the discovered problem (T70)",
-        "sklearn/table_models.py",
+        "sklearn/table_fit.py",
         "training = plan.method.plan_from_event(spec, plan.training_event, plan.training_goal)",
         "training = plan.method.plan(spec, plan.training_goal)",
         FIXED_EVENT,

@@ -111,6 +111,17 @@ class CanonicalColumn:
             stop = start + length
             yield CanonicalColumn(self.numbers[start:stop], self.codes[start:stop], self.texts)
 
+    def part(self, rows: NDArray[np.int64]) -> "CanonicalColumn":
+        """Return the cells at these places, with the texts that occur among them only.
+
+        A text outside the part must not be counted there: its count would get noise, and could be shown (T71, T73).
+        """
+        codes = self.codes[rows]
+        held, places = np.unique(codes, return_inverse=True)  # NO_TEXT is the smallest code
+        texts = tuple(self.texts[code] for code in held.tolist() if code != NO_TEXT)
+        shift = int(held.size > 0 and held[0] == NO_TEXT)
+        return CanonicalColumn(self.numbers[rows], (places - shift).astype(np.int32), texts)
+
     @cached_property
     def is_text(self) -> Mask:
         """Whether each cell is text."""

@@ -202,7 +202,8 @@ def read_column(values: object) -> Column | None:
 def _parts(table: Any) -> tuple[_Labels, _Fetch]:
     """Return the column labels, and a function that returns the column at a place."""
     if isinstance(table, Mapping):
-        return list(table), list(table.values()).__getitem__
+        labels = list(table)
+        return labels, lambda place: table[labels[place]]  # one at a time: a part of a table is cut column by column
     if isinstance(table, _Pandas):
         return list(table.columns), lambda place: table.iloc[:, place]  # type: ignore[attr-defined]
     if isinstance(table, _Polars):

@@ -8,6 +8,7 @@ run fills in the queries: bins, cells, values. They may depend on earlier releas
 
 import math
 import warnings
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,6 +23,7 @@ from dperm.data.arrays import Floats
 from dperm.data.canonical import CanonicalColumn, canonical_columns
 from dperm.data.columns import AnyColumn
 from dperm.data.identity import same_text
+from dperm.data.table_part import Rows, TablePart
 from dperm.data.tables import raw_columns
 from dperm.errors import AssumptionError, ConversionError, DataError, DpermWarning, ParameterError
 from dperm.mechanisms.calibration import MOST_DIM
@@ -322,7 +324,7 @@ class PreparationPlan:
             goal=self.goal, event=self.event, noise=self.noise, theorems=self.theorems, public=self.public
         )
 
-    def read(self, table: object, labels: object = None) -> "PrivateColumns":
+    def read(self, table: object, labels: object = None, rows: Rows | None = None) -> "PrivateColumns":
         """Return the prepared columns, not copied, with the exact counts of the profile. They are private.
 
         Parameters
@@ -332,18 +334,26 @@ class PreparationPlan:
             row norms are released.
         labels
             Column of the target.
+        rows
+            Places of the records to read; None reads all records, and requires at least one.
 
         Raises
         ------
         DataError
-            If a column is missing, or the lengths differ. Invalid cells do not raise an error.
+            If a column is missing, the lengths differ, or there is no record. Invalid cells do not raise an error.
         """
         names = self.names if labels is None or self.target is None else self.columns
-        raw = dict(zip(names, raw_columns(table, names), strict=True))
+        raw: Mapping[str, object] = dict(zip(names, raw_columns(table, names), strict=True))
         if labels is not None and self.target is not None:
-            raw[self.target] = labels
+            raw = {**raw, self.target: labels}
         others = self.declared if self.encoding is Encoding.SCALED else {}  # they are part of the row norms
-        return PrivateColumns.of(raw, dict(zip(others, raw_columns(table, others), strict=True)))
+        declared: Mapping[str, object] = dict(zip(others, raw_columns(table, others), strict=True))
+        if rows is not None:
+            return PrivateColumns.of(TablePart(raw, rows), TablePart(declared, rows))
+        found = PrivateColumns.of(raw, declared)
+        if not found.rows:
+            raise DataError("the table must have at least one record.")
+        return found
 
     def draw(self, private: "PrivateColumns", stream: Stream) -> PreparedTable:
         """Return the released profile, values and cells.
@@ -373,7 +383,8 @@ class PreparationPlan:
         )
         if self.norm_noise is None:
             return found
-        norms = found.encoder.row_norms({**private.raw, **private.declared}, unseen="other")
+        table = ChainMap({}, private.raw, private.declared)  # type: ignore[arg-type]  # it is only read
+        norms = found.encoder.row_norms(table, unseen="other")
         return replace(found, rows=noisy_row_norms(norms, found.encoder.norm, self.norm_noise, stream))
 
     def _is_number(self, name: str, by_majority: bool) -> bool:
@@ -432,7 +443,7 @@ class PrivateColumns:
         Raises
         ------
         DataError
-            If a column is not one-dimensional, the lengths differ, or there is no record.
+            If a column is not one-dimensional, or the lengths differ.
         """
         counts: list[Floats] = []
         lengths: set[int] = set()
@@ -440,8 +451,6 @@ class PrivateColumns:
             counts.append(bin_counts(column))
             lengths.add(len(column))
         rows = lengths.pop()
-        if not rows:
-            raise DataError("the table must have at least one record.")
         return cls(raw, np.concatenate(counts), rows, declared or {})
 
     def columns(self) -> Iterator[CanonicalColumn]:

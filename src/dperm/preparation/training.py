@@ -9,6 +9,7 @@ from functools import cached_property
 
 from dperm.accounting import account
 from dperm.accounting.event import Event
+from dperm.accounting.parallel import ParallelParts
 from dperm.data.columns import AnyColumn
 from dperm.erm.loss import Loss
 from dperm.errors import AssumptionError
@@ -34,15 +35,16 @@ STEPS = 18
 
 @dataclass(frozen=True, kw_only=True)
 class TablePlan:
-    """Plan of a release with two stages, made from public numbers: a private schema, then a model.
+    """Plan of a release with several stages, made from public numbers: a private schema, a model, and its evaluation.
 
     The event of each stage is fixed before data are read (T70), so the composed event is the cost of the whole release,
-    and ``goal`` its guarantee.
+    and ``goal`` its guarantee. Secret coin flips choose the evaluation records. The evaluation reads them alone, and
+    the other stages read the other records, so each part may spend all of ``goal`` (T71).
 
     Attributes
     ----------
     goal
-        Guarantee of schema and model together.
+        Guarantee of schema, model and metrics together.
     preparation
         Plan of the first stage.
     method
@@ -53,6 +55,10 @@ class TablePlan:
         Guarantee of the training stage by itself.
     training_event
         Event of the training stage.
+    holdout
+        Probability with which a record is an evaluation record.
+    evaluation
+        Plan of the evaluation; None if ``holdout`` is 0.
     n
         Declared number of records; None if it is not public.
     """
@@ -63,6 +69,8 @@ class TablePlan:
     loss: Loss
     training_goal: ApproxDP
     training_event: Event
+    holdout: float = 0.0
+    evaluation: EvaluationPlan | None = None
     n: int | None = None
 
     @classmethod
@@ -79,6 +87,7 @@ class TablePlan:
         clip: float | None = None,
         most_classes: int = 2,
         encoding: Encoding = Encoding.BINS,
+        holdout: float = 0.0,
         n: int | None = None,
     ) -> "TablePlan":
         """Return the plan that meets ``goal``: a quarter of mu^2 for the preparation, all that remains for training.
@@ -99,6 +108,8 @@ class TablePlan:
             Public upper limit on the number of classes.
         encoding
             Encoding of the prepared columns.
+        holdout
+            Probability with which a record is an evaluation record; 0 plans no evaluation.
         n
             Declared number of records.
 
@@ -123,9 +134,11 @@ class TablePlan:
             encoding=encoding,
         )
 
+        records = _training_records(n, holdout)
+
         def event_of(epsilon: float) -> Event:
             share = ApproxDP(epsilon, TRAINING_DELTA * goal.delta, goal.adjacency)
-            return method.declare_event(share, loss, clip=clip, n=n)
+            return method.declare_event(share, loss, clip=clip, n=records)
 
         epsilon = largest_epsilon(goal, preparation.event, event_of)
         share = ApproxDP(epsilon, TRAINING_DELTA * goal.delta, goal.adjacency)
@@ -136,13 +149,27 @@ class TablePlan:
             loss=loss,
             training_goal=share,
             training_event=event_of(epsilon),
+            holdout=holdout,
+            evaluation=EvaluationPlan.for_goal(goal, task=task) if holdout else None,
             n=n,
         )
 
+    @property
+    def training_records(self) -> int | None:
+        """Expected number of training records; None if the number of records is not public."""
+        return _training_records(self.n, self.holdout)
+
+    @cached_property
+    def learning_event(self) -> Event:
+        """Event of the stages that read the training records: preparation and training (T70)."""
+        return self.preparation.event + self.training_event
+
     @cached_property
     def event(self) -> Event:
-        """Event of both stages."""
-        return self.preparation.event + self.training_event
+        """Event of all stages; those on evaluation records run in parallel with the others (T71)."""
+        if self.evaluation is None:
+            return self.learning_event
+        return ParallelParts((self.learning_event, self.evaluation.event))
 
     @property
     def declares_values(self) -> bool:
@@ -183,6 +210,10 @@ class TablePlan:
     def __str__(self) -> str:
         """Return the guarantee and the consequences, one per line."""
         return "\n".join([f"Plan for {self.goal}:", *(f"- {reason}" for reason in self.why)])
+
+
+def _training_records(n: int | None, holdout: float) -> int | None:
+    return None if n is None else max(math.floor(n * (1 - holdout)), 1)
 
 
 def largest_epsilon(goal: ApproxDP, before: Event, event_of: Callable[[float], Event]) -> float:
