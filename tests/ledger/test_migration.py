@@ -76,7 +76,7 @@ def test_a_migrated_ledger_has_every_line_and_takes_charges(old, tmp_path):
     location, anchors = old
     before = content(location)
     done = migrate(location, tmp_path / "backup")
-    assert (done.before, done.after, done.changed, done.backup) == (1, 2, True, tmp_path / "backup")
+    assert (done.before, done.after, done.changed, done.backup) == (1, 3, True, tmp_path / "backup")
     assert content(location) == before
     assert verify(location, anchors, prices=True).problems == ()
     ledger = account_of(location)
@@ -91,7 +91,7 @@ def test_a_second_migration_changes_nothing(old, tmp_path):
     migrate(location, tmp_path / "backup")
     after = content(location)
     again = migrate(location, tmp_path / "other")
-    assert (again.before, again.after, again.changed, again.backup) == (2, 2, False, None)
+    assert (again.before, again.after, again.changed, again.backup) == (3, 3, False, None)
     assert content(location) == after and not (tmp_path / "other").exists()
 
 
@@ -133,12 +133,12 @@ def test_a_file_that_exists_is_no_backup(old, tmp_path):
 def crash_points(location):
     """Just before each statement of the migration, and before the commit."""
     if location.startswith("postgresql"):
-        from dperm.ledger.postgres.tables import MIGRATION
+        from dperm.ledger.postgres.tables import migration
 
-        return [*MIGRATION, "COMMIT"]
-    from dperm.ledger.sqlite.tables import MIGRATION
+        return [*migration(1), "COMMIT"]
+    from dperm.ledger.sqlite.tables import migration
 
-    return [*MIGRATION, "COMMIT"]
+    return [*migration(1), "COMMIT"]
 
 
 def test_a_crash_leaves_the_old_ledger_or_the_new_one(old, tmp_path):
@@ -230,9 +230,9 @@ def test_the_command_names_the_backup(old, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first = CliRunner().invoke(app, ["ledger", "migrate", location])
     assert first.exit_code == 0, first.output
-    assert "format 1 to 2" in first.output and "signing key" in " ".join(first.output.split())
+    assert "format 1 to 3" in first.output and "signing key" in " ".join(first.output.split())
     assert len(list(tmp_path.glob("*.format-1*"))) >= 1
     again = CliRunner().invoke(app, ["ledger", "migrate", location, "--json"])
-    assert json.loads(again.stdout) == {"before": 2, "after": 2, "changed": False, "backup": None}
+    assert json.loads(again.stdout) == {"before": 3, "after": 3, "changed": False, "backup": None}
     refused = CliRunner().invoke(app, ["ledger", "migrate", str(tmp_path / "nothing.ledger")])
     assert refused.exit_code == 3 and "no ledger" in refused.output

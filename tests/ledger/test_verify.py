@@ -89,7 +89,7 @@ def test_a_whole_ledger_has_no_problems_and_is_summed_up(ledger, path):
             "account 'nobody' has a line or a meter, but was never opened",
         ),
         ("UPDATE ledger SET fingerprint_key = public_key", "the keys of the ledger do not match each other"),
-        ("UPDATE ledger SET format = 3", "has format 3, and this version"),
+        ("UPDATE ledger SET format = 4", "has format 4, and this version"),
         ("UPDATE ledger SET format = 1", "differ from those of a new ledger"),
     ],
 )

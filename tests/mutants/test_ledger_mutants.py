@@ -471,7 +471,13 @@ def old_formats_are_not_charged(module):
     with in_place(module) as path:
         ledger = opened(path)
         path.with_name(f"{path.name}.lock").unlink()
-        older = ["DROP INDEX leases", "DROP INDEX one_closing", tables.ONE_CLOSING[1], "UPDATE ledger SET format = 1"]
+        older = [
+            "DROP INDEX leases",
+            "DROP INDEX stages",
+            "DROP INDEX one_closing",
+            tables.ONE_CLOSING[1],
+            "UPDATE ledger SET format = 1",
+        ]
         tampered(path, *older)
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("DROP TRIGGER entry_new")
@@ -527,8 +533,8 @@ MUTANTS = {
     ],
     old_formats_are_not_charged: [("transactions", "        require_current(books)\n", "")],
     facts_are_small: [
-        ("ledger", "if len(text) > LONGEST_FACTS or not", "if not"),
-        ("ledger", "LONGEST_FACTS or not _is_flat(found, DEEPEST):", "LONGEST_FACTS:"),
+        ("public_facts", "if len(text) > LONGEST_FACTS or not", "if not"),
+        ("public_facts", "LONGEST_FACTS or not _is_flat(found, DEEPEST):", "LONGEST_FACTS:"),
     ],
     nobody_waits_for_himself: [("sqlite.handles", "        _open.used.add(path)\n", "")],
     a_charge_above_is_of_the_same_request: [("replay", '[event, entry.body["token"]]', "[event]")],

@@ -65,6 +65,9 @@ class _Reservation:
     def burn(self, reason: str) -> None:
         """Close."""
 
+    def record_stage(self, name: str, facts: Any) -> None:
+        """Cost nothing."""
+
 
 @dataclass(frozen=True)
 class Outcome:

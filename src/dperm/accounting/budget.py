@@ -87,6 +87,29 @@ class Reservation(Protocol):
             If the reservation was committed.
         """
 
+    def record_stage(self, name: str, facts: Mapping[str, object]) -> None:
+        """Append the facts of a finished stage to this open reservation, durably.
+
+        A release of several stages, such as preparation, training and evaluation, is one reservation: all stages are
+        charged before the first one starts, and a stage costs nothing more. Repeating the call with the same facts has
+        no effect.
+
+        Parameters
+        ----------
+        name
+            Name of the stage. A reservation has each name once.
+        facts
+            Public JSON data: the digest of the output, and consequences of the output. Facts must not depend on private
+            data in any other way, because readers see them even if the release fails later.
+
+        Raises
+        ------
+        SupersededError
+            If another holder has taken over.
+        BudgetError
+            If the reservation is closed or belongs to another run, or has a stage of this name with other facts.
+        """
+
     def take_over(self, draws: int) -> int:
         """Make this object the only holder of the reservation, durably.
 
@@ -297,6 +320,46 @@ def superseded(request_id: object) -> SupersededError:
     )
 
 
+def recorded_stage(name: str, request_id: object) -> BudgetError:
+    """Return the error for a stage that is recorded with other facts.
+
+    Parameters
+    ----------
+    name
+        Name of the stage.
+    request_id
+        Identifier of the request.
+
+    Returns
+    -------
+    BudgetError
+        Error to raise.
+    """
+    return BudgetError(
+        f"stage {name!r} of request id {request_id!r} is recorded already, with other facts, and never changes.",
+        remedy="Give every stage of a release a name of its own.",
+    )
+
+
+def stage_of_another_run(request_id: object) -> BudgetError:
+    """Return the error for a stage of a run that did not make the reservation.
+
+    Parameters
+    ----------
+    request_id
+        Identifier of the request.
+
+    Returns
+    -------
+    BudgetError
+        Error to raise.
+    """
+    return BudgetError(
+        f"request id {request_id!r} is reserved by another run: only the run that was charged records its stages.",
+        remedy=f"Charge another run under a new {arg('request_id')}.",
+    )
+
+
 def checked_text(name: str, value: object) -> str:
     """Return ``value`` if it is a non-empty string, such as a digest, a reason or a request id.
 
@@ -367,6 +430,10 @@ class _Unbudgeted:
     def burn(self, reason: str) -> None:
         """Check that the reason is a non-empty string; no other effect."""
         checked_text("reason", reason)
+
+    def record_stage(self, name: str, facts: Mapping[str, object]) -> None:
+        """Check that the name is a non-empty string; no other effect."""
+        checked_text("name", name)
 
     def take_over(self, draws: int) -> int:
         """Return ``draws``: no other holder is known."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NoReturn, final
 
-from dperm.accounting.budget import State, checked_text, superseded
+from dperm.accounting.budget import State, checked_text, recorded_stage, stage_of_another_run, superseded
 from dperm.accounting.event import Event
 from dperm.accounting.filters import Amounts, Filter, filter_of, left, price, require, total
 from dperm.accounting.serialize import event_to_json
@@ -45,6 +45,8 @@ class MemoryEntry:
         Reason for burning the reservation.
     facts
         Public facts supplied by the run.
+    stages
+        Finished stages of the release: mappings with ``name`` and ``facts``.
     """
 
     number: int
@@ -55,6 +57,7 @@ class MemoryEntry:
     digest: str | None = None
     reason: str | None = None
     facts: Mapping[str, object] = field(default_factory=dict, hash=False)
+    stages: tuple[Mapping[str, object], ...] = field(default=(), hash=False)
 
 
 @final
@@ -97,6 +100,7 @@ class MemoryBudget:
         self._spent: Amounts = tuple(Fraction(0) for _ in self._filter.capacity)
         self._entries: list[MemoryEntry] = []
         self._numbers: dict[str, int] = {}  # request id -> entry
+        self._owners: dict[int, str] = {}  # entry -> the reservation object that charged it
         self._leases: dict[int, tuple[str, int]] = {}  # entry -> its holder, and the draws that were leased
         self._lock = threading.Lock()
         self._process = os.getpid()
@@ -194,7 +198,9 @@ class MemoryBudget:
                 return MemoryReservation(self, known, repeated=True)
             require(self._filter, self._spent, cost, event)
             self._spent = total(self._spent, cost)
-            return MemoryReservation(self, self._append(text, named, request_id, facts or {}))
+            charge = MemoryReservation(self, self._append(text, named, request_id, facts or {}))
+            self._owners[charge.number] = charge.holder
+            return charge
 
     def __copy__(self) -> "MemoryBudget":
         """Return the budget itself: a copy (sklearn's clone makes one for every fold) could be spent a second time."""
@@ -252,6 +258,20 @@ class MemoryBudget:
                     f"and cannot be {state.value} (digest={digest!r}). Reserve again for another release."
                 )
 
+    def _record_stage(self, number: int, holder: str, *, name: str, facts: Mapping[str, object]) -> None:
+        with self._lock:
+            self._require_holder(number, holder)
+            entry = self._entries[number]
+            if number not in self._leases and self._owners[number] != holder:
+                raise stage_of_another_run(entry.request_id)
+            self._require_open(number)
+            known = next((stage["facts"] for stage in entry.stages if stage["name"] == name), None)
+            if known is None:
+                stages = (*entry.stages, {"name": name, "facts": dict(facts)})
+                self._entries[number] = replace(entry, stages=stages)
+            elif known != dict(facts):
+                raise recorded_stage(name, entry.request_id)
+
     def _take_over(self, number: int, holder: str, draws: int) -> int:
         with self._lock:
             self._require_open(number)
@@ -273,8 +293,8 @@ class MemoryBudget:
         state = self._entries[number].state
         if state is not State.RESERVED:
             raise BudgetError(
-                f"reservation number {number} is {state.value}: noise is drawn under an open reservation only. Reserve "
-                "again for another release."
+                f"reservation number {number} is {state.value}: noise is drawn, and stages are recorded, under an open "
+                "reservation only. Reserve again for another release."
             )
 
     def _require_this_process(self) -> None:
@@ -359,6 +379,25 @@ class MemoryReservation:
             If the reservation was committed.
         """
         self.budget._close(self.number, State.BURNED, self.holder, reason=checked_text("reason", reason))
+
+    def record_stage(self, name: str, facts: Mapping[str, object]) -> None:
+        """Append the facts of a finished stage to this open reservation. A stage costs nothing.
+
+        Parameters
+        ----------
+        name
+            Name of the stage.
+        facts
+            Public JSON data, such as the digest of the output.
+
+        Raises
+        ------
+        SupersededError
+            If another holder has taken over.
+        BudgetError
+            If the reservation is closed or belongs to another run, or has a stage of this name with other facts.
+        """
+        self.budget._record_stage(self.number, self.holder, name=checked_text("name", name), facts=facts)
 
     def take_over(self, draws: int) -> int:
         """Make this object the only holder of the reservation.

@@ -314,6 +314,10 @@ class WatchedReservation:
         """Close the reservation without a release; the charge remains."""
         self.reservation.burn(reason)
 
+    def record_stage(self, name: str, facts: Mapping[str, object]) -> None:
+        """Append the facts of a finished stage to the reservation."""
+        self.reservation.record_stage(name, facts)
+
     def take_over(self, draws: int) -> int:
         """Take over a reservation for further draws; returns the number of earlier draws."""
         return self.reservation.take_over(draws)

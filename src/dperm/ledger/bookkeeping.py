@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for changes of the ledger: open, charge, close, lease, approve. They are the same for every store."""
+"""Rules for changes of the ledger: open, charge, lease, record a stage, close, approve; the same for every store."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dperm.accounting.budget import State, superseded
+from dperm.accounting.budget import State, recorded_stage, stage_of_another_run, superseded
 from dperm.accounting.event import Event
 from dperm.checks import shown
 from dperm.errors import BudgetError, LedgerError, ParameterError
@@ -248,6 +248,25 @@ def lease(books: Books, place: EntryReference, holder: str, draws: int) -> None:
     _append_lease(books, place, books.last_lease(place.account, place.seq), holder, draws)
 
 
+def record_stage(books: Books, place: EntryReference, holder: str, *, name: str, facts: Mapping[str, object]) -> None:
+    """Append a finished stage to the open reservation of ``holder``; repeating the same call changes nothing.
+
+    The entry costs nothing. Ancestors have no entry of it, as for leases: their charge is that of the whole release.
+    """
+    require_holder(books, place, holder)
+    line = reservation_entry(books, place)
+    if books.last_lease(place.account, place.seq) is None and line.body.get("token") != holder:
+        raise stage_of_another_run(line.request_id)
+    _require_open(books, place)
+    body = {"name": name, "facts": dict(facts), "holder": holder}
+    for stage in books.stages(place.account, place.seq):
+        if stage.body.get("name") == name:
+            if stage.body.get("facts") != body["facts"]:
+                raise recorded_stage(name, line.request_id)
+            return
+    _append(books, place.account, EntryKind.STAGE, about=place.seq, body=body)
+
+
 def require_holder(books: Books, place: EntryReference, holder: str) -> None:
     """Check that ``holder`` was the last to take over a reservation with leased draws.
 
@@ -265,8 +284,8 @@ def _require_open(books: Books, place: EntryReference) -> None:
     line, closed = reservation_entry(books, place), books.closing(place.account, place.seq)
     if closed is not None:
         raise BudgetError(
-            f"request id {line.request_id!r} is {CLOSED[closed.kind].value}: noise is drawn under an open reservation "
-            f"only. Charge another training run under a new {arg('request_id')}."
+            f"request id {line.request_id!r} is {CLOSED[closed.kind].value}: noise is drawn, and stages are recorded, "
+            f"under an open reservation only. Charge another run under a new {arg('request_id')}."
         )
 
 

@@ -17,11 +17,12 @@ from dperm.errors import LedgerError
 from dperm.ledger.anchor import Identity
 from dperm.ledger.entry import Entry, EntryKind
 
-FORMAT = 2
-"""Version of the tables; version 2 has leases of draws. Older ledgers are readable. `dperm.ledger.migrate` converts
-them before the first charge, because a program without leases must not resume their runs.
+FORMAT = 3
+"""Version of the tables; version 2 has leases of draws, version 3 has stages. Older ledgers are readable.
+`dperm.ledger.migrate` converts them before the first charge: a program without leases must not resume their runs, and a
+program without stages takes a stage for damage.
 """
-READABLE = (1, FORMAT)
+READABLE = (1, 2, FORMAT)
 """Readable versions of the tables."""
 
 
@@ -93,6 +94,9 @@ class Books(Protocol):
     def last_lease(self, account: str, about: int) -> Entry | None:
         """Return the last lease of the reservation with this number."""
 
+    def stages(self, account: str, about: int) -> Iterator[Entry]:
+        """Return the stages of the reservation with this number, in order."""
+
     def counts(self, account: str) -> ReservationCounts:
         """Return the number of reservations by outcome."""
 
@@ -118,7 +122,7 @@ def readable_format(found: object) -> int:
         For any other version.
     """
     if found not in READABLE:
-        known = " and ".join(map(str, READABLE))
+        known = ", ".join(map(str, READABLE))
         raise LedgerError(
             f"the ledger has format {found!r}, and this version of dperm reads the formats {known}.",
             remedy="Use the version of dperm that wrote the ledger, or a newer one.",

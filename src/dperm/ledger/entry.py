@@ -36,6 +36,9 @@ class EntryKind(StrEnum):
     LEASE = "lease"
     """Permission for the holder of a reservation to draw noise up to a total number of draws; the run can resume."""
 
+    STAGE = "stage"
+    """Facts of a finished stage of an open reservation; it costs nothing."""
+
     COMMIT = "commit"
     """Close of a reservation with the digest of the released value."""
 
@@ -56,7 +59,7 @@ class Entry:
     request_id
         Id of a reservation or an approval.
     about
-        Number of the reservation to which a lease, commit or burn refers.
+        Number of the reservation to which a lease, stage, commit or burn refers.
     cost
         Charge of a reservation, in whole units of each currency, rounded up.
     body

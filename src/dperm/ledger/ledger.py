@@ -25,6 +25,7 @@ from dperm.ledger.bookkeeping import EntryReference
 from dperm.ledger.books import Books, Store, require_current
 from dperm.ledger.charges import Charge, meters_of, require
 from dperm.ledger.entry import Entry, EntryKind
+from dperm.ledger.public_facts import plain_facts
 from dperm.ledger.reservation import Booking, LedgerReservation, bookings
 from dperm.ledger.stores import location_of, store_of, without_secret
 from dperm.ledger.transactions import checked_write, consult, transact
@@ -32,11 +33,6 @@ from dperm.ledger.units import limits
 from dperm.presentation.spelling import arg
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee
-
-DEEPEST = 20
-"""Largest nesting of facts; readers of the books must not exhaust the stack."""
-LONGEST_FACTS = 2**16
-"""Largest number of characters of facts, as JSON."""
 
 
 @final
@@ -270,7 +266,7 @@ class Ledger:
         def query(books: Books) -> tuple[Booking, ...]:
             name = self._name(books)
             line = books.named(name, EntryKind.RESERVE, request_id)
-            lines = () if line is None else (line, books.closing(name, line.seq))
+            lines = () if line is None else (line, *books.stages(name, line.seq), books.closing(name, line.seq))
             return bookings(bookkeeping.facts_of(books, name), (one for one in lines if one is not None))
 
         return next(iter(consult(self._store, query)), None)
@@ -422,7 +418,7 @@ class Ledger:
         given = self.request_id if request_id is None else request_id
         asked = uuid.uuid4().hex if given is None else new_name("request_id", given)
         described, token = json.loads(event_to_json(event)), secrets.token_hex(16)
-        body = {"event": described, "facts": _plain(facts), "token": token}
+        body = {"event": described, "facts": plain_facts(facts), "token": token}
         line = consult(self._store, lambda books: bookkeeping.family(books, self._name(books)))
         charges = self._charges(line, event, asked)
 
@@ -553,27 +549,3 @@ def _approvable(request_id: str) -> str:
     for part in request_id.split("/", 1) if isinstance(request_id, str) else [request_id]:
         plain_name("request_id", part)
     return request_id
-
-
-def _plain(facts: Mapping[str, object] | None) -> dict[str, object]:
-    """Return facts as JSON data of limited size."""
-    try:
-        text = json.dumps(dict(facts or {}), allow_nan=False)
-        found = dict(json.loads(text))
-    except (RecursionError, TypeError, ValueError):
-        raise ParameterError(
-            argument="facts", rule="must be a mapping of JSON values: text, numbers, lists and mappings"
-        ) from None
-    if len(text) > LONGEST_FACTS or not _is_flat(found, DEEPEST):
-        raise ParameterError(
-            argument="facts",
-            rule=f"must be at most {LONGEST_FACTS:,} characters of JSON, nested at most {DEEPEST} deep",
-            remedy="Store less, such as a digest of long content.",
-        )
-    return found
-
-
-def _is_flat(value: object, depth: int) -> bool:
-    if not isinstance(value, dict | list):
-        return True
-    return depth > 0 and all(_is_flat(one, depth - 1) for one in (value.values() if isinstance(value, dict) else value))

@@ -36,6 +36,10 @@ class AccountReplay:
     closed: set[int] = field(default_factory=set)
     leases: dict[int, tuple[str, int]] = field(default_factory=dict)
     """Holder and draws of the last lease, by number of the reservation."""
+    holders: dict[int, object] = field(default_factory=dict)
+    """Token of the run that holds a reservation, by its number."""
+    stages: set[tuple[int, str]] = field(default_factory=set)
+    """Number of the reservation and name of every stage."""
     approved: dict[str, Any] = field(default_factory=dict)
     """Event of every approval, by request id."""
     events: dict[str, bytes] = field(default_factory=dict)
@@ -87,6 +91,8 @@ def _apply(state: AccountReplay, entry: Entry, prices: bool) -> None:
             state.approved[str(entry.request_id)] = body["event"]
         case EntryKind.LEASE:
             _lease(state, entry, body)
+        case EntryKind.STAGE:
+            _stage(state, entry, body)
         case EntryKind.COMMIT | EntryKind.BURN:
             if entry.about not in state.reserved or entry.about in state.closed:
                 state.add_problem(entry, "it closes a reservation that does not exist or is already closed.")
@@ -114,6 +120,21 @@ def _lease(state: AccountReplay, entry: Entry, body: Any) -> None:
     if before[0] != holder and draws < before[1]:
         state.add_problem(entry, "it leases draws already leased to another run.")
     state.leases[about] = (holder, draws)
+    state.holders[about] = holder
+
+
+def _stage(state: AccountReplay, entry: Entry, body: Any) -> None:
+    about, name, facts = entry.about or 0, body["name"], body["facts"]
+    if about not in state.reserved or about in state.closed:
+        state.add_problem(entry, "it records a stage of a reservation that does not exist or is closed.")
+    if not isinstance(name, str) or not name or not isinstance(facts, dict) or entry.cost:
+        state.add_problem(entry, "it is not a valid stage with a name, facts and no cost.")
+        return
+    if (about, name) in state.stages:
+        state.add_problem(entry, "it records a stage that was recorded before.")
+    if body["holder"] != state.holders.get(about):
+        state.add_problem(entry, "it records a stage of a run that does not hold the reservation.")
+    state.stages.add((about, name))
 
 
 def _charge(state: AccountReplay, entry: Entry) -> None:
@@ -133,6 +154,7 @@ def _check_event(state: AccountReplay, entry: Entry, prices: bool) -> None:
     if request_id in state.events:
         state.add_problem(entry, "its request id was charged before.")
     content = json.dumps([event, entry.body["token"]], sort_keys=True)
+    state.holders[entry.seq] = entry.body["token"]
     state.events[request_id] = hashlib.sha256(content.encode()).digest()
     if facts.approval and state.approved.get(request_id, entry) not in (None, event):
         state.add_problem(entry, "it was charged without approval.")

@@ -3,17 +3,19 @@
 """Reservations for the charging run, and bookings for readers of the books."""
 
 import secrets
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar, final
 
 from dperm.accounting.budget import State, checked_text
 from dperm.ledger import bookkeeping
-from dperm.ledger.account_facts import AccountFacts
+from dperm.ledger.account_facts import AccountFacts, line_of_text
 from dperm.ledger.bookkeeping import CLOSED, EntryReference
 from dperm.ledger.books import Books
 from dperm.ledger.charges import meters_of
 from dperm.ledger.entry import Entry, EntryKind
+from dperm.ledger.public_facts import plain_facts
 from dperm.ledger.stores import store_of
 from dperm.ledger.transactions import consult, transact
 from dperm.ledger.units import amount, limits
@@ -92,6 +94,33 @@ class LedgerReservation:
         """
         self._close(EntryKind.BURN, {"reason": checked_text("reason", reason)})
 
+    def record_stage(self, name: str, facts: Mapping[str, object]) -> None:
+        """Append the facts of a finished stage to this open reservation, durably. A stage costs nothing.
+
+        Parameters
+        ----------
+        name
+            Name of the stage, one line of text. A reservation has each name once.
+        facts
+            Public JSON data, such as the digest of the output; at most 64 kB.
+
+        Raises
+        ------
+        SupersededError
+            If another holder has taken over.
+        BudgetError
+            If the reservation is closed or belongs to another run, or has a stage of this name with other facts.
+        ParameterError
+            If the name or the facts are invalid.
+
+        Notes
+        -----
+        **Guarantees.** The entry is part of the hash chain of the account, and durable on return. Repeating the call
+        changes nothing.
+        """
+        place, known, public = self.places[0], line_of_text("name", name), plain_facts(facts)
+        self._change(lambda books: bookkeeping.record_stage(books, place, self.holder, name=known, facts=public))
+
     def take_over(self, draws: int) -> int:
         """Make this object the only holder of the reservation, durably.
 
@@ -146,7 +175,7 @@ class LedgerReservation:
         consult(store_of(self.location), lambda books: bookkeeping.require_holder(books, place, self.holder))
 
     def _change(self, action: Callable[[Books], Result]) -> Result:
-        """Run a change of the own account; leases do not concern its ancestors."""
+        """Run a change of the own account; leases and stages do not concern its ancestors."""
         return transact(store_of(self.location), [self.places[0].account], action)
 
     def _state(self, books: Books) -> State:
@@ -185,6 +214,26 @@ class LedgerReservation:
 
 
 @dataclass(frozen=True)
+class BookedStage:
+    """A finished stage of a release.
+
+    Attributes
+    ----------
+    seq, at
+        Number and time of the entry.
+    name
+        Name of the stage.
+    facts
+        Public facts, such as the digest of the output.
+    """
+
+    seq: int
+    at: str
+    name: str
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Booking:
     """One charge and its outcome. The cost stays charged whatever the outcome.
 
@@ -204,6 +253,8 @@ class Booking:
         Digest of the released value, and reason why the charge was burned; None if not applicable.
     facts
         Facts reported by the run, such as noise distribution, versions and use of a seed.
+    stages
+        Finished stages of the release, in order.
     """
 
     seq: int
@@ -215,16 +266,27 @@ class Booking:
     digest: str | None
     reason: str | None
     facts: Mapping[str, Any]
+    stages: tuple[BookedStage, ...] = ()
 
 
 def bookings(facts: AccountFacts, entries: Iterable[Entry]) -> tuple[Booking, ...]:
     """Return the charges among the lines of an account."""
     lines = list(entries)
     closed = {line.about: line for line in lines if line.kind in CLOSED}
-    return tuple(_booking(facts, line, closed.get(line.seq)) for line in lines if line.kind is EntryKind.RESERVE)
+    stages: dict[int | None, list[BookedStage]] = defaultdict(list)
+    for line in lines:
+        if line.kind is EntryKind.STAGE:
+            stages[line.about].append(_booked_stage(line))
+    reserved = (line for line in lines if line.kind is EntryKind.RESERVE)
+    return tuple(_booking(facts, line, closed.get(line.seq), tuple(stages[line.seq])) for line in reserved)
 
 
-def _booking(facts: AccountFacts, line: Entry, closed: Entry | None) -> Booking:
+def _booked_stage(line: Entry) -> BookedStage:
+    body: Mapping[str, Any] = line.body
+    return BookedStage(line.seq, line.at, body["name"], body["facts"])
+
+
+def _booking(facts: AccountFacts, line: Entry, closed: Entry | None, stages: tuple[BookedStage, ...]) -> Booking:
     body: Mapping[str, Any] = line.body
     said: Mapping[str, Any] = {} if closed is None else closed.body
     return Booking(
@@ -237,6 +299,7 @@ def _booking(facts: AccountFacts, line: Entry, closed: Entry | None) -> Booking:
         digest=said.get("digest"),
         reason=said.get("reason"),
         facts=body["facts"],
+        stages=stages,
     )
 
 

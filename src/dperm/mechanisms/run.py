@@ -92,7 +92,10 @@ class ReleaseFacts:
 
 @dataclass(frozen=True)
 class Run(Generic[Raw]):
-    """Charged release in progress, with its own stream; ``record`` holds the fields known before the draw."""
+    """Charged release in progress, with its own stream; ``record`` holds the fields known before the draw.
+
+    ``stages`` holds the finished stages, in order; they become part of the record of the release.
+    """
 
     facts: ReleaseFacts
     value: Raw
@@ -100,13 +103,38 @@ class Run(Generic[Raw]):
     record: Record
     reservation: Reservation
     budgeted: bool
+    stages: list[Mapping[str, object]] = field(default_factory=list)
+
+    def record_stage(self, name: str, facts: Mapping[str, object]) -> None:
+        """Record a finished stage of this release: in the entry of its charge, and in its record.
+
+        All stages share the one charge of the release. The facts are stored at once, and stay in the ledger even if a
+        later stage fails.
+
+        Parameters
+        ----------
+        name
+            Name of the stage; each name once.
+        facts
+            Public JSON data: the digest of the output of the stage, and consequences of the output.
+
+        Raises
+        ------
+        ParameterError
+            If the name or the facts are invalid; nothing is recorded.
+        SupersededError, BudgetError
+            If the reservation is closed, or another run holds it.
+        """
+        known = replace(self.record, stages=(*self.stages, {"name": name, "facts": facts})).stages
+        self.reservation.record_stage(name, {**known[-1]["facts"]})
+        self.stages[:] = known
 
     def released(self, value: Value, digested: Callable[[Value], str] | None = None) -> Release[Value]:
         """Return the release of ``value``, committed with its digest.
 
         ``digested`` replaces the usual digest function.
         """
-        record = self.record
+        record = replace(self.record, stages=tuple(self.stages)) if self.stages else self.record
         if self.budgeted:  # a digest of a million numbers takes milliseconds
             self.reservation.commit(digest(value) if digested is None else digested(value))
             record = replace(record, ledger=self.reservation.receipt)

@@ -4,7 +4,7 @@
 
 import json
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from typing import Generic, TypeVar
@@ -17,8 +17,10 @@ from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, Guarantee, guarantee_as_dict, guarantee_from_dict
 from dperm.privacy.profile import PrivacyProfile
 
-FORMAT = 2
-"""Format version of a stored record. Readers refuse unknown versions. Format 1 had no ``ledger``."""
+FORMAT = 3
+"""Format version of a stored record with stages. Readers refuse unknown versions. Format 1 had no ``ledger``."""
+FORMAT_WITHOUT_STAGES = 2
+"""Format version of a stored record without stages, which earlier versions of dperm read."""
 SHOWN_CHARACTERS = 300
 """Longest text of a released value in a notebook."""
 
@@ -57,6 +59,9 @@ class Record:
         Time of the release in ISO 8601 format, if the time may be public.
     ledger
         Receipt for the charge, with the position of the ledger entry and the amount; empty without a budget.
+    stages
+        Finished stages of the release, in order: mappings with ``name``, and public ``facts`` such as the digest of the
+        output. Empty for a release without stages.
 
     Examples
     --------
@@ -80,6 +85,7 @@ class Record:
     versions: Mapping[str, object] = field(default_factory=dict)
     timestamp: str | None = None
     ledger: Mapping[str, object] = field(default_factory=dict)
+    stages: tuple[Mapping[str, object], ...] = ()
 
     def __post_init__(self) -> None:
         """Check the values, and copy the mappings as plain JSON data."""
@@ -97,6 +103,7 @@ class Record:
         object.__setattr__(self, "theorems", tuple(self.theorems))
         for name in ("event", "public", "versions", "ledger"):
             object.__setattr__(self, name, _plain(name, getattr(self, name)))
+        object.__setattr__(self, "stages", _plain_stages(self.stages))
 
     @property
     def adjacency(self) -> Adjacency:
@@ -117,6 +124,9 @@ class Record:
         """Return the record as one line of JSON, with sorted keys and without Infinity or NaN."""
         data = {item.name: getattr(self, item.name) for item in fields(self)}
         data |= {"guarantee": guarantee_as_dict(self.guarantee), "format": FORMAT}
+        if not self.stages:
+            del data["stages"]
+            data["format"] = FORMAT_WITHOUT_STAGES
         return json.dumps(data, sort_keys=True, allow_nan=False)
 
     @classmethod
@@ -253,6 +263,18 @@ def _plain(name: str, mapping: Mapping[str, object]) -> dict[str, object]:
         rule = "must be a mapping of JSON values (no NaN or Infinity)"
         raise ParameterError(argument=name, rule=rule, got=shown(mapping)) from error
     return dict(copied)
+
+
+def _plain_stages(stages: Iterable[Mapping[str, object]]) -> tuple[dict[str, object], ...]:
+    """Return a deep copy of the stages, each a name of its own with a mapping of JSON values."""
+    found: dict[str, dict[str, object]] = {}
+    for stage in stages:
+        name, facts = stage["name"], stage["facts"]
+        if not isinstance(name, str) or not name.strip() or name in found or not isinstance(facts, Mapping):
+            rule = "must be mappings, each with a name of its own and a mapping of facts"
+            raise ParameterError(argument="stages", rule=rule, got=shown(name))
+        found[name] = {"name": name, "facts": _plain("facts", facts)}
+    return tuple(found.values())
 
 
 def _number(value: object) -> int | float:

@@ -81,6 +81,12 @@ class PostgresBooks:
         """Return the last lease of a reservation."""
         return self._one("account = %s AND about = %s AND kind = 'lease' ORDER BY seq DESC LIMIT 1", account, about)
 
+    def stages(self, account: str, about: int) -> Iterator[Entry]:
+        """Return the stages of a reservation, in order."""
+        return map(
+            entry_of, self._select("account = %s AND about = %s AND kind = 'stage' ORDER BY seq", account, about)
+        )
+
     def counts(self, account: str) -> ReservationCounts:
         """Return the number of reservations by outcome."""
         found = dict(self._run("SELECT kind, count(*) FROM dperm.entry WHERE account = %s GROUP BY kind", account))

@@ -103,13 +103,15 @@ _INDEXES = {
     "openings": "INDEX entry USING btree (number) WHERE (kind = 'open'::text)",
     "seeded": """INDEX entry USING btree (account) WHERE (strpos(body, '"seeded": true'::text) > 0)""",
 }
+_WITH_LEASES = {
+    "leases": "INDEX entry USING btree (account, about, seq) WHERE (kind = 'lease'::text)",
+    "one_closing": "UNIQUE INDEX entry USING btree (account, about) "
+    "WHERE (kind = ANY (ARRAY['commit'::text, 'burn'::text]))",
+}
 _INDEXES_OF = {
     1: {"one_closing": "UNIQUE INDEX entry USING btree (account, about) WHERE (about IS NOT NULL)"},
-    2: {
-        "leases": "INDEX entry USING btree (account, about, seq) WHERE (kind = 'lease'::text)",
-        "one_closing": "UNIQUE INDEX entry USING btree (account, about) "
-        "WHERE (kind = ANY (ARRAY['commit'::text, 'burn'::text]))",
-    },
+    2: _WITH_LEASES,
+    3: {**_WITH_LEASES, "stages": "INDEX entry USING btree (account, about, seq) WHERE (kind = 'stage'::text)"},
 }
 """Indexes that differ between the formats of a ledger."""
 _TRIGGERS = {

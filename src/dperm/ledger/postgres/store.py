@@ -15,7 +15,7 @@ from dperm.ledger.postgres.backup_script import script
 from dperm.ledger.postgres.books import PostgresBooks
 from dperm.ledger.postgres.connections import Connection
 from dperm.ledger.postgres.errors import describe_ledger
-from dperm.ledger.postgres.tables import MIGRATION, SCHEMA, tables
+from dperm.ledger.postgres.tables import SCHEMA, migration, tables
 from dperm.ledger.postgres.transaction import transaction
 from dperm.ledger.private_file import private_file, unused_path
 from dperm.ledger.verify import require_whole
@@ -93,7 +93,7 @@ class PostgresStore:
             written = backup or unused_path(default)
             with private_file(written) as partial:
                 partial.write_text(script(connection, before), encoding="utf-8")
-            for statement in MIGRATION:
+            for statement in migration(before):
                 connection.execute(statement)
             require_whole(books, after="Report this as a defect of dperm.")
         return before, written

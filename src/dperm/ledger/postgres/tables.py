@@ -56,12 +56,39 @@ _ADMIT_ENTRY: dict[int, LiteralString] = {
         RETURN NEW;
     END
     """,
+    3: """
+    BEGIN
+        IF NEW.seq <> (SELECT COALESCE(MAX(seq), 0) + 1 FROM dperm.entry WHERE account = NEW.account) THEN
+            RAISE EXCEPTION 'a line follows the last one' USING ERRCODE = 'integrity_constraint_violation';
+        END IF;
+        IF (NEW.seq = 1) <> (NEW.kind = 'open') THEN
+            RAISE EXCEPTION 'an account begins with its opening' USING ERRCODE = 'integrity_constraint_violation';
+        END IF;
+        IF EXISTS (
+            SELECT 1 FROM dperm.entry
+            WHERE account = NEW.account AND about = NEW.about AND kind IN ('commit', 'burn')
+        ) THEN
+            RAISE EXCEPTION 'nothing follows a closing' USING ERRCODE = 'integrity_constraint_violation';
+        END IF;
+        IF NEW.kind NOT IN ('reserve', 'lease', 'stage', 'commit', 'burn')
+                AND NOT has_column_privilege('dperm.meter', 'capacity', 'UPDATE') THEN
+            RAISE EXCEPTION 'accounts, limits and approvals are for the owner'
+                USING ERRCODE = 'insufficient_privilege';
+        END IF;
+        RETURN NEW;
+    END
+    """,
 }
+_CLOSINGS: LiteralString = (
+    "CREATE UNIQUE INDEX one_closing ON dperm.entry (account, about) WHERE kind IN ('commit', 'burn')"
+)
 _ONE_CLOSING: dict[int, LiteralString] = {
     1: "CREATE UNIQUE INDEX one_closing ON dperm.entry (account, about) WHERE about IS NOT NULL",
-    2: "CREATE UNIQUE INDEX one_closing ON dperm.entry (account, about) WHERE kind IN ('commit', 'burn')",
+    2: _CLOSINGS,
+    3: _CLOSINGS,
 }
 _LEASES: LiteralString = "CREATE INDEX leases ON dperm.entry (account, about, seq) WHERE kind = 'lease'"
+_STAGES: LiteralString = "CREATE INDEX stages ON dperm.entry (account, about, seq) WHERE kind = 'stage'"
 
 
 def functions(number: int = FORMAT) -> dict[LiteralString, LiteralString]:
@@ -150,19 +177,24 @@ def tables(number: int = FORMAT) -> tuple[LiteralString, ...]:
     return (
         *_RELATIONS,
         _ONE_CLOSING[number],
-        *((_LEASES,) if number > 1 else ()),
+        *(_LEASES, _STAGES)[: number - 1],
         *(_function(name, body) for name, body in functions(number).items()),
         *_TRIGGERS,
     )
 
 
-MIGRATION: tuple[LiteralString, ...] = (
-    "DROP INDEX dperm.one_closing",
-    _ONE_CLOSING[2],
-    _LEASES,
-    _function("admit_entry", _ADMIT_ENTRY[2]),
-    "ALTER TABLE dperm.ledger DISABLE TRIGGER ledger_kept",
-    "UPDATE dperm.ledger SET format = 2",
-    "ALTER TABLE dperm.ledger ENABLE TRIGGER ledger_kept",
-)
-"""Statements from format 1 to 2; no line, meter or key changes."""
+_STEPS: dict[int, tuple[LiteralString, ...]] = {
+    1: ("DROP INDEX dperm.one_closing", _CLOSINGS, _LEASES),
+    2: (_STAGES, _function("admit_entry", _ADMIT_ENTRY[3])),
+}
+"""Changes of the tables from each format to the next; step 2 replaces the function of both earlier formats."""
+
+
+def migration(before: int) -> tuple[LiteralString, ...]:
+    """Return the statements from an earlier format to the present one; no line, meter or key changes."""
+    return (
+        *(statement for number in range(before, FORMAT) for statement in _STEPS[number]),
+        "ALTER TABLE dperm.ledger DISABLE TRIGGER ledger_kept",
+        "UPDATE dperm.ledger SET format = 3",
+        "ALTER TABLE dperm.ledger ENABLE TRIGGER ledger_kept",
+    )

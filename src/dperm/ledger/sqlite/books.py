@@ -91,6 +91,10 @@ class SQLiteBooks:
         """Return the last lease of a reservation."""
         return self._one("account = ? AND about = ? AND kind = 'lease' ORDER BY seq DESC LIMIT 1", account, about)
 
+    def stages(self, account: str, about: int) -> Iterator[Entry]:
+        """Return the stages of a reservation, in order."""
+        return map(entry_of, self._select("account = ? AND about = ? AND kind = 'stage' ORDER BY seq", account, about))
+
     def counts(self, account: str) -> ReservationCounts:
         """Return the number of reservations by outcome."""
         found = dict(self._connection.execute(_COUNTS, (account,)).fetchall())

@@ -18,7 +18,7 @@ from dperm.ledger.locking import LedgerMark, exclusive, read_mark
 from dperm.ledger.private_file import private_file, unused_path
 from dperm.ledger.sqlite import handles
 from dperm.ledger.sqlite.books import SQLiteBooks
-from dperm.ledger.sqlite.tables import MIGRATION, tables
+from dperm.ledger.sqlite.tables import migration, tables
 from dperm.ledger.verify import problems_in, require_whole
 
 _NOT_READ = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY)
@@ -69,7 +69,7 @@ class SQLiteStore:
                 self._require_whole(books, lock.read(), whole=False)
                 written = backup or unused_path(self.path.with_name(f"{self.path.name}.format-{before}"))
                 _copy(self.path, written)
-                for statement in MIGRATION:
+                for statement in migration(before):
                     connection.execute(statement)
                 require_whole(books, after="Report this as a defect of dperm.")
                 connection.execute("COMMIT")

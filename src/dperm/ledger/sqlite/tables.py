@@ -7,16 +7,16 @@ INSERT OR REPLACE removes rows without running DELETE triggers, so triggers also
 
 from dperm.ledger.books import FORMAT
 
+_CLOSINGS = "CREATE UNIQUE INDEX one_closing ON entry (account, about) WHERE kind IN ('commit', 'burn')"
 ONE_CLOSING = {
     1: "CREATE UNIQUE INDEX one_closing ON entry (account, about) WHERE about IS NOT NULL",
-    2: "CREATE UNIQUE INDEX one_closing ON entry (account, about) WHERE kind IN ('commit', 'burn')",
+    2: _CLOSINGS,
+    3: _CLOSINGS,
 }
 """Index for single closings, by format of the ledger."""
-_CLOSED_BEFORE = {
-    1: "account = NEW.account AND about = NEW.about",
-    2: """account = NEW.account AND about = NEW.about
-            AND kind IN ('commit', 'burn')""",
-}
+_CLOSED = """account = NEW.account AND about = NEW.about
+            AND kind IN ('commit', 'burn')"""
+_CLOSED_BEFORE = {1: "account = NEW.account AND about = NEW.about", 2: _CLOSED, 3: _CLOSED}
 ENTRY_NEW = {
     number: f"""
     CREATE TRIGGER entry_new BEFORE INSERT ON entry
@@ -33,9 +33,10 @@ ENTRY_NEW = {
 }
 """Insertion trigger by format.
 
-From format 2, leases may precede the closing of a reservation, and nothing follows it.
+From format 2, leases may precede the closing of a reservation, and nothing follows it. From format 3, stages may too.
 """
 LEASES = "CREATE INDEX leases ON entry (account, about, seq) WHERE kind = 'lease'"
+STAGES = "CREATE INDEX stages ON entry (account, about, seq) WHERE kind = 'stage'"
 LEDGER_UNCHANGED = """
     CREATE TRIGGER ledger_unchanged BEFORE UPDATE ON ledger
     BEGIN SELECT RAISE(ABORT, 'a ledger keeps its keys'); END
@@ -123,17 +124,18 @@ _KEPT = (
 
 def tables(number: int = FORMAT) -> tuple[str, ...]:
     """Return the statements to create a ledger of this format."""
-    return (*_KEPT, ONE_CLOSING[number], ENTRY_NEW[number], *((LEASES,) if number > 1 else ()))
+    indexes = (LEASES, STAGES)[: number - 1]
+    return (*_KEPT, ONE_CLOSING[number], ENTRY_NEW[number], *indexes)
 
 
-MIGRATION = (
-    "DROP INDEX one_closing",
-    ONE_CLOSING[2],
-    "DROP TRIGGER entry_new",
-    ENTRY_NEW[2],
-    LEASES,
-    "DROP TRIGGER ledger_unchanged",
-    "UPDATE ledger SET format = 2",
-    LEDGER_UNCHANGED,
-)
-"""Statements from format 1 to 2; no line, meter or key changes."""
+_STEPS = {
+    1: ("DROP INDEX one_closing", ONE_CLOSING[2], "DROP TRIGGER entry_new", ENTRY_NEW[2], LEASES),
+    2: (STAGES,),
+}
+"""Changes of the tables from each format to the next."""
+
+
+def migration(before: int) -> tuple[str, ...]:
+    """Return the statements from an earlier format to the present one; no line, meter or key changes."""
+    changes = (statement for number in range(before, FORMAT) for statement in _STEPS[number])
+    return (*changes, "DROP TRIGGER ledger_unchanged", f"UPDATE ledger SET format = {FORMAT}", LEDGER_UNCHANGED)
