@@ -16,7 +16,7 @@ SPENT = f"{SCHEMA}::test_a_preparation_spends_its_goal"
 MOVED = f"{SCHEMA}::test_a_record_moves_the_profile_by_its_sensitivity_at_most"
 BINS_SHOWN = f"{RELEASES}::test_empty_and_occupied_bins_are_shown_by_one_law"
 FIXED_EVENT = f"{SCHEMA}::test_the_event_depends_on_no_released_value"
-PLAN, TRAINING, VALUES = "preparation/plan.py", "preparation/training.py", "preparation/values.py"
+PLAN, TRAINING, VALUES = "preparation/plan.py", "pipeline/plan.py", "preparation/values.py"
 
 MUTANTS = [
     Mutant(

@@ -28,7 +28,8 @@ from dperm.ledger import Ledger
 from dperm.methods import ObjectivePerturbation
 from dperm.noise import NotPrivateBits
 from dperm.noise.bits import SystemBits
-from dperm.preparation import PreparationPlan, TablePlan, TargetKind
+from dperm.pipeline import TablePlan
+from dperm.preparation import PreparationPlan, TargetKind
 from dperm.preparation.bins import BINS, bins_of, edges_of
 from dperm.preparation.plan import PrivateColumns
 from dperm.preparation.prepared import Encoding, _distinct

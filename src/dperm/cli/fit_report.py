@@ -92,7 +92,7 @@ def prepared_data(found: "PreparedTable") -> dict[str, object]:
 
 def _shares(table: Any) -> dict[str, object]:
     """Return the shares of both stages as JSON-ready data."""
-    from dperm.preparation.training import PREPARATION_SHARE
+    from dperm.pipeline.plan import PREPARATION_SHARE
     from dperm.privacy.guarantee import guarantee_as_dict
 
     plan = table.plan_
@@ -104,7 +104,7 @@ def _shares(table: Any) -> dict[str, object]:
 
 
 def _format_shares(table: Any) -> str:
-    from dperm.preparation.training import PREPARATION_SHARE
+    from dperm.pipeline.plan import PREPARATION_SHARE
 
     training = table.plan_.training_goal
     return (

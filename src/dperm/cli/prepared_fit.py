@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dperm.cli.charging import ContentCheck
     from dperm.cli.prepared_columns import PreparedColumns
     from dperm.cli.schema_fit import FittedSchema
-    from dperm.preparation import TablePlan
+    from dperm.pipeline import TablePlan
 
 TASKS = ("classification", "regression")
 

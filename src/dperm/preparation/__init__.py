@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private preparation of raw tables: kinds, ranges, bins, categories and classes under one guarantee."""
 
+from dperm.deprecation import deprecated_names
 from dperm.preparation.numbers import NumberPlan, PreparedNumbers
 from dperm.preparation.plan import PreparationPlan
 from dperm.preparation.prepared import Encoding, PreparedTable, TargetKind
-from dperm.preparation.training import TablePlan
 
 __all__ = [
     "Encoding",
@@ -13,6 +13,7 @@ __all__ = [
     "PreparationPlan",
     "PreparedNumbers",
     "PreparedTable",
-    "TablePlan",
     "TargetKind",
 ]
+
+__getattr__ = deprecated_names(__name__, {"TablePlan": "dperm.pipeline:TablePlan"})

@@ -82,9 +82,9 @@ def _html_list(values: Sequence[object]) -> str:
     inner = [item for item in values if isinstance(item, list) and is_short(item)]
     if len(inner) == len(values):
         return _folded(", ".join("[" + ", ".join(map(_html_item, item)) + "]" for item in inner), len(values))
-    rows = _table_rows(values)
-    if rows:
-        return TextTable(list(rows[0]), [list(map(str, row.values())) for row in rows]).html()
+    table = table_of(values)
+    if table is not None:
+        return table.html()
     return f"<ul>{''.join(f'<li>{html_value(item)}</li>' for item in values)}</ul>"
 
 
@@ -92,12 +92,14 @@ def _folded(content: str, count: int) -> str:
     return content if count <= MOST_IN_LINE else html_details(f"{count} items", content)
 
 
-def _table_rows(values: Sequence[object]) -> list[dict[str, object]]:
-    """Return the items as table rows if all are flat mappings with the same keys; otherwise an empty list."""
+def table_of(values: object) -> TextTable | None:
+    """Return a list of flat mappings with the same keys as a table; None for any other value."""
+    if not isinstance(values, list):
+        return None
     rows = [dict(item) for item in values if isinstance(item, Mapping)]
     flat = all(not isinstance(part, Mapping | list) for row in rows for part in row.values())
     same = len(rows) == len(values) and all(list(row) == list(rows[0]) for row in rows)
-    return rows if flat and same else []
+    return TextTable(list(rows[0]), [list(map(str, row.values())) for row in rows]) if rows and flat and same else None
 
 
 def _html_item(value: object) -> str:

@@ -17,7 +17,7 @@ from dperm.errors import ParameterError
 from dperm.report import fields as names
 
 KNOWN, STATED = "known", "stated"
-DOMAIN = "data_domain"
+DOMAIN, UTILITY = "data_domain", "utility"
 _OPEN_TASKS = (
     *("todo", "to do", "tbd", "tba", "fixme", "xxx", "fill in", "fill me in", "to be determined"),
     names.NOT_STATED,
@@ -148,8 +148,8 @@ def _initial_value(name: str, known: Mapping[str, object]) -> object:
 def _merged(name: str, value: object, stated: object) -> object:
     """Return the user's text, beside the known facts where there are any; placeholders count as "not stated"."""
     stated = names.NOT_STATED if _is_blank(name, stated) else stated
-    if name not in names.BESIDE:
-        return stated
+    if name not in names.BESIDE or (name == UTILITY and not is_pair(name, value)):
+        return stated  # a measured utility is a mapping of its own
     known = known_part(name, value)
     return {STATED: stated} if known is None else {KNOWN: known, STATED: stated}
 

@@ -74,7 +74,15 @@ STATED_BY_THE_USER = (
 )
 """Fields that the user may state. The others follow from the release and cannot be overwritten."""
 
-PARTLY_KNOWN = ("contribution_bound", "data_domain", "reasons", "tuning", "preprocessing", "nonprivate_statistics")
+PARTLY_KNOWN = (
+    "contribution_bound",
+    "data_domain",
+    "reasons",
+    "tuning",
+    "preprocessing",
+    "nonprivate_statistics",
+    "utility",
+)
 """Fields that the run knows in part; the user states the rest."""
 
 BESIDE = (*PARTLY_KNOWN, "ledger_entry", "retries")

@@ -24,7 +24,7 @@ from dperm.privacy.profile import PrivacyProfile
 from dperm.report import plots
 from dperm.report.budget_facts import account_name, covering_accounts
 from dperm.report.definitions import changed_by, unit_of
-from dperm.report.field_values import known_part, uncovered_preparation
+from dperm.report.field_values import is_pair, known_part, stated_part, uncovered_preparation
 from dperm.report.headline import format_rate
 from dperm.report.plot_style import COLORS, INK, INSTALL, LINE
 from dperm.report.profile_samples import ProfileSamples
@@ -88,7 +88,8 @@ def _figures(fields: Mapping[str, object], profile: PrivacyProfile | None) -> It
         samples = ProfileSamples.of(profile)
         yield _attack(samples, unit_of(fields), changed_by(fields))
         yield _profile(samples, fields["parameters"])
-    utility = measured_utility(fields["utility"])
+    value = fields["utility"]
+    utility = measured_utility(stated_part("utility", value) if is_pair("utility", value) else value)
     if utility is not None:
         yield _utility(utility)
     receipt = known_part("ledger_entry", fields["ledger_entry"])

@@ -4,7 +4,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from dperm.presentation.nested_data import markdown_lines
+from dperm.presentation.nested_data import markdown_lines, table_of
 from dperm.presentation.phrases import capitalize, count_of
 from dperm.presentation.tables import escape_markdown
 from dperm.report import fields as names
@@ -13,6 +13,7 @@ from dperm.report.definitions import mathematics
 from dperm.report.display import displayed_field, for_display
 from dperm.report.field_values import gaps_of, known_part, stated_part
 from dperm.report.fields import TIERS, NumberedField, gap_text
+from dperm.report.run_facts import STAGES
 from dperm.report.headline import headline_sentences, headline_title
 from dperm.report.summary import exclusions, guarantee_sentences, heading, key_facts, title_of
 
@@ -69,6 +70,7 @@ def _field(key: str, value: object) -> Iterator[str]:
     known, stated = known_part(key, value), stated_part(key, value)
     if known is not None:
         yield from (*markdown_lines(for_display(key, _without_event(known))), "")
+    yield from _stage_table(key, known)
     if stated == names.NOT_STATED:
         yield from (f"**GAP.** {escape_markdown(gap_text(key))}", "")
     elif stated is not None:
@@ -77,8 +79,17 @@ def _field(key: str, value: object) -> Iterator[str]:
 
 def _without_event(known: object) -> object:
     if isinstance(known, Mapping):
-        return {name: item for name, item in known.items() if name not in _ELSEWHERE}
+        return {name: item for name, item in known.items() if name not in (*_ELSEWHERE, STAGES)}
     return known
+
+
+def _stage_table(key: str, known: object) -> Iterator[str]:
+    """Yield the stages of a release as a table; nothing for a release of one stage."""
+    stages = known.get(STAGES) if key == "mechanism" and isinstance(known, Mapping) else None
+    shown = for_display(key, {STAGES: stages}) if stages else {}
+    table = table_of(shown.get(STAGES)) if isinstance(shown, Mapping) else None
+    if table is not None:
+        yield from ("*Stages*", "", table.markdown(), "")
 
 
 def _mathematics(fields: Mapping[str, object]) -> Iterator[str]:

@@ -32,7 +32,7 @@ FOOTER = (
 )
 _LIMIT_CHANGES = ("opening_limit", "limit_changes")
 SHOWN = {
-    "mechanism": ("name", "loss", "regularization", "clip", "clip_norm", "batch_size", "groups_in_a_batch"),
+    "mechanism": ("name", "stages", "loss", "regularization", "clip", "clip_norm", "batch_size", "groups_in_a_batch"),
     "accountant": ("name", "error"),
     "profile": ("gdp_mu", "advantage", "epsilons"),
     "noise_source": ("law", "grade"),

@@ -52,6 +52,17 @@ PREPARED_FIT = (
     "This fit only: the schema that was found privately (bins, categories, ranges and classes), the coefficients, and "
     "anything computed from them alone. One guarantee covers schema and model together."
 )
+EVALUATED_FIT = (
+    "This fit only: the schema that was found privately (bins, categories, ranges and classes), the coefficients, the "
+    "metrics in field 30, and anything computed from them alone. One guarantee covers schema, model and metrics "
+    "together."
+)
+HELD_OUT = (
+    "records that no other stage read; a secret coin flip chose each of them with probability {:g}. The intervals "
+    "cover the sampling of the records and the noise."
+)
+STAGES, METRICS, HOLDOUT = "stages", "metrics", "holdout"
+"""Keys in records for the stages of a release, its metrics, and the share of records held out for them."""
 PREPARED_PREPROCESSING = (
     "A private preparation found the kinds, ranges, bins and categories of the columns, and the labels of the target "
     "unless they were declared. It read each cell independently of the others. The guarantee covers it. The bounds, "
@@ -213,12 +224,15 @@ def _fit_facts(record: Record) -> dict[str, object]:
     why = {"reasons": public.pop("why")} if "why" in public else {}
     taken = {name: public.pop(name) for name in TAKEN_AS_PUBLIC if name in public}
     method = public.pop("method", UNNAMED)
+    metrics = public.pop(METRICS, None)
+    utility = {"utility": {"evaluated on": HELD_OUT.format(public[HOLDOUT]), **metrics}} if metrics else {}
     return {
         "public_quantities": taken,
         "mechanism": {"name": method, **public, "event": record.event},
         "covered": COVERED_FIT_ONLY
         if uncovered_transformers(record)
-        else " ".join((_covered_by_fit(method, is_prepared(record)), *schema_sentences(record))),
+        else " ".join((_covered_by_fit(method, record), *schema_sentences(record))),
+        **utility,
         "preprocessing": _preprocessing(record, _usual_preprocessing(record)),
         "nonprivate_statistics": _usual_statistics(record),
         **why,
@@ -243,8 +257,8 @@ def is_prepared(record: Record) -> bool:
     return PREPARATION in record.public
 
 
-def _covered_by_fit(method: object, prepared: bool) -> str:
-    fit = PREPARED_FIT if prepared else FIT
+def _covered_by_fit(method: object, record: Record) -> str:
+    fit = EVALUATED_FIT if METRICS in record.public else PREPARED_FIT if is_prepared(record) else FIT
     return " ".join((fit, SEARCH, ALL_ITERATES if method in STEPS_COVERED else FINAL_MODEL))
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dperm.accounting.budget import Budget
     from dperm.mechanisms.run import Run
     from dperm.methods.plan import Plan
-    from dperm.preparation.training import TablePlan
+    from dperm.pipeline.plan import TablePlan
 
 MOST_ROWS = 2**31
 TOLERANCE = 1e-9
@@ -249,6 +249,8 @@ def prepared_fit_result(found: Any, plan: "TablePlan", run: "Run[Any]") -> FitRe
         "columns": list(schema.encoder.feature_names),
         "schema_digest": schema.digest,
         "assumptions": _prepared_assumptions(plan, found.data.labels),
+        "n": plan.n,
+        **({} if found.metrics is None else {"metrics": found.metrics.to_dict()}),
         **({"invalid_declared_values": found.invalid} if plan.declares_values else {}),
     }
     public = dict(Record(**{**plan.facts.known, "public": public}).public)
@@ -257,6 +259,11 @@ def prepared_fit_result(found: Any, plan: "TablePlan", run: "Run[Any]") -> FitRe
     release = run.released(found.theta, lambda theta: prepared_digest(header, schema.digest, theta))
     coefficients = _coefficients(found.theta, found.data)
     return FitResult(*coefficients, release=release.with_public(public), plan=training, schema=schema)
+
+
+def without_release(theta: Floats, data: PrivateData) -> FitResult:
+    """Return coefficients before their release is committed, with which evaluation records are predicted."""
+    return FitResult(*_coefficients(theta, data))
 
 
 def _prepared_assumptions(plan: "TablePlan", labels: PublicLabels) -> list[str]:

@@ -20,7 +20,7 @@ from dperm.erm.loss import Loss
 from dperm.errors import ParameterError
 from dperm.methods.choose import BY_NAME
 from dperm.methods.declared_event import EventMethod
-from dperm.preparation.holdout import HOLDOUT
+from dperm.pipeline.holdout import HOLDOUT
 from dperm.preparation.prepared import Encoding, PreparedTable, TargetKind
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
@@ -73,8 +73,8 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         Public number of records under add_remove; never compared with the data.
     invalid : {"raise", "drop"}, default="raise"
         See `PrivateTableClassifier`.
-    holdout : float, default=0.1
-        Probability with which a record is held out for ``metrics_``; see `PrivateTableClassifier`.
+    holdout, groups
+        Records held out for ``metrics_``, and groups with metrics of their own; see `PrivateTableClassifier`.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged, as one entry.
     random_state : int, Generator or RandomState, default=None
@@ -107,6 +107,7 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         n: int | None = None,
         invalid: str = "raise",
         holdout: float = HOLDOUT,
+        groups: Mapping[str, Sequence[Any]] | None = None,
         ledger: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -118,6 +119,7 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         self.n = n
         self.invalid = invalid
         self.holdout = holdout
+        self.groups = groups
         self.ledger = ledger
         self.random_state = random_state
 

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from scipy.special import expit
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from dperm import checks
@@ -30,6 +31,7 @@ from dperm.data.tables import column_names, raw_columns
 from dperm.erm.loss import Loss
 from dperm.errors import AssumptionError, DataError, DpermWarning, LeakError, ParameterError
 from dperm.evaluation import Metrics
+from dperm.evaluation.plan import Groups
 from dperm.mechanisms.run import Run, prepare_release
 from dperm.methods.declared_event import EventMethod
 from dperm.methods.defaults import default_clip, descent_clip
@@ -38,10 +40,10 @@ from dperm.methods.plan import row_limit
 from dperm.methods.sampled_gradient import SampledGradient
 from dperm.noise import NotPrivateBits
 from dperm.noise.bits import Bits, Stream, SystemBits
-from dperm.preparation.holdout import MOST_HOLDOUT, RecordSplit
+from dperm.pipeline.holdout import MOST_HOLDOUT, RecordSplit
 from dperm.preparation.plan import PrivateColumns, warn_few_records
 from dperm.preparation.prepared import Encoding, PreparedTable, TargetKind
-from dperm.preparation.training import TablePlan
+from dperm.pipeline.plan import EVALUATING, PREPARING, TRAINING, TablePlan
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency, Record, Release
 from dperm.privacy.digest import digest
@@ -50,12 +52,10 @@ from dperm.report import Statement
 from dperm.report import statement as make_statement
 from dperm.sklearn import files, parameters
 from dperm.sklearn.files import prefers_sparse
-from dperm.sklearn.fit_result import FitResult, PrivateData, prepared_fit_result
+from dperm.sklearn.fit_result import FitResult, PrivateData, prepared_fit_result, without_release
 
 LABELS = "y"
 """Name of the target where y is passed apart from the table and has no name of its own."""
-PREPARING, TRAINING, EVALUATING = "preparation", "training", "evaluation"
-"""Names of the stages."""
 _HOLDOUT = "It is the probability with which a record is held out for the metrics; 0 trains on all records."
 
 
@@ -159,6 +159,7 @@ class PrivateTableModel(BaseEstimator, ABC):
             most_classes=self._most_classes(),
             encoding=self._encoding(len(features)),
             holdout=checks.between("holdout", self.holdout, 0, MOST_HOLDOUT, _HOLDOUT),
+            groups=_declared_groups(self.groups, features),
             n=records,
         )
 
@@ -338,11 +339,23 @@ class PrivateTableModel(BaseEstimator, ABC):
         self, plan: TablePlan, records: "_EvaluationRecords", found: "_TrainedModel", stream: Stream
     ) -> "Metrics":
         """Return private metrics of the model on records that no other stage has read (T71, T85, T88)."""
-        raise NotImplementedError
+        assert plan.evaluation is not None
+        encoder, estimator = found.schema.encoder, clone(found.estimator)
+        model = estimator._set_fitted(without_release(found.theta, found.data), FeatureColumns(encoder))
+        rows = encoder.transform(records.table, sparse=prefers_sparse(encoder), unseen="other")
+        if self.task is TargetKind.REGRESSION:
+            evaluation = plan.evaluation.with_labels(label_range=estimator.label_range)
+            scores, predictions = None, model.predict(rows)
+        else:
+            evaluation = plan.evaluation.with_labels(classes=model.classes_.tolist())
+            scores, predictions = class_scores(model, rows), None
+        groups = None if evaluation.groups is None else records.table[evaluation.groups.column]
+        private = evaluation.read(records.labels, scores, predictions=predictions, groups=groups)
+        return evaluation.draw(private, stream)
 
     def _set_fitted(self, found: _TrainedModel, fitted: FitResult, plan: TablePlan) -> Self:
         prepared = found.prepared
-        self.model_ = found.estimator._set_fitted(fitted, _FeatureColumns(prepared.encoder))
+        self.model_ = found.estimator._set_fitted(fitted, FeatureColumns(prepared.encoder))
         self.schema_, self.prepared_, self.plan_ = found.schema, prepared, plan
         self.guarantee_, self.profile_, self.record_ = fitted.guarantee, fitted.profile, fitted.record
         self.n_records_ = prepared.records / (1 - plan.holdout)
@@ -476,7 +489,7 @@ _NO_LABELS = {
 }
 
 
-class _FeatureColumns:
+class FeatureColumns:
     """Number and names of encoded features, in scikit-learn's attributes."""
 
     def __init__(self, encoder: PublicEncoder) -> None:
@@ -534,3 +547,28 @@ def require_numbers(labels: CanonicalColumn) -> None:
     if np.isnan(labels.numbers).any():
         remedy = f"Correct the labels, or give {arg('invalid', 'drop')} to leave such records out."
         raise DataError("the labels must all be finite numbers.", remedy=remedy)
+
+
+def class_scores(model: Any, rows: Any) -> Floats:
+    """Return a score in [0, 1] for each row, or one for each class: probabilities where the model has them.
+
+    A model without probabilities has the logistic function of its decision values. It is increasing, so predictions and
+    the ROC curve are those of the decision values.
+    """
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(rows), dtype=np.float64)
+    return np.asarray(expit(model.decision_function(rows)), dtype=np.float64)
+
+
+def _declared_groups(groups: object, features: Sequence[str]) -> Groups | None:
+    """Return the groups of the metrics: one column of the table with public values."""
+    if groups is None:
+        return None
+    if not isinstance(groups, Mapping) or len(groups) != 1:
+        rule = "must be a mapping with one column of the table"
+        raise ParameterError(argument="groups", rule=rule, remedy='Give {"region": ["north", "south"]}, for example.')
+    ((column, names),) = groups.items()
+    if column not in features:
+        rule = "must name a feature column of the table"
+        raise ParameterError(argument="groups", rule=rule, got=shown(column))
+    return Groups(str(column), tuple(names))

@@ -21,9 +21,9 @@ from dperm.erm.losses import Logistic
 from dperm.erm.residual_losses import Squared
 from dperm.erm.softmax import Softmax
 from dperm.errors import DpermWarning, ParameterError
-from dperm.preparation.holdout import HOLDOUT
+from dperm.pipeline.holdout import HOLDOUT
 from dperm.preparation.prepared import PreparedTable, TargetKind
-from dperm.preparation.training import TablePlan
+from dperm.pipeline.plan import TablePlan
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
 from dperm.sklearn.classifiers import PrivateLogisticRegression
@@ -68,6 +68,9 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
     holdout : float, default=0.1
         Probability, at most 0.5, with which a secret coin flip makes a record an evaluation record. ``metrics_`` are
         computed from these records alone, at no further cost (T71). 0 trains on all records, without ``metrics_``.
+    groups : mapping of str to sequence, default=None
+        Column of X and its public groups, such as ``{"region": ["north", "south"]}``; ``metrics_`` then has metrics for
+        each group too. The noise grows by a factor of at most sqrt(2).
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
     random_state : int, Generator or RandomState, default=None
@@ -122,6 +125,7 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         n: int | None = None,
         invalid: str = "raise",
         holdout: float = HOLDOUT,
+        groups: Mapping[str, Sequence[Any]] | None = None,
         ledger: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -136,6 +140,7 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         self.n = n
         self.invalid = invalid
         self.holdout = holdout
+        self.groups = groups
         self.ledger = ledger
         self.random_state = random_state
 
@@ -220,7 +225,7 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
 
     Parameters
     ----------
-    epsilon, delta, adjacency, columns, encoding, clip, n, invalid, holdout, ledger, random_state
+    epsilon, delta, adjacency, columns, encoding, clip, n, invalid, holdout, groups, ledger, random_state
         See `PrivateTableClassifier`.
     label_range : (low, high), default=None
         Public range of the labels, which costs nothing; None finds it privately.
@@ -258,6 +263,7 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
         n: int | None = None,
         invalid: str = "raise",
         holdout: float = HOLDOUT,
+        groups: Mapping[str, Sequence[Any]] | None = None,
         ledger: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -272,6 +278,7 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
         self.n = n
         self.invalid = invalid
         self.holdout = holdout
+        self.groups = groups
         self.ledger = ledger
         self.random_state = random_state
 

@@ -18,7 +18,7 @@ from dperm.errors import ParameterError
 if TYPE_CHECKING:
     from dperm.cli.charging import Account
     from dperm.cli.prepared_columns import PreparedColumns
-    from dperm.preparation import TablePlan
+    from dperm.pipeline import TablePlan
     from dperm.privacy.profile import PrivacyProfile
 
 
