@@ -21,11 +21,11 @@ from dperm.accounting.budget import Budget
 from dperm.ledger import Ledger
 from dperm.mechanisms.run import ReleaseFacts, Run, prepare_release
 from dperm.noise.bits import integer
-from dperm.privacy import Release
+from dperm.privacy import Adjacency, Release
 
 REQUEST = "staged"
 STAGES = ("preparation", "training", "evaluation")
-EVENT = Pure(0.25, "add_remove")
+EVENT = Pure(0.25, Adjacency.ADD_REMOVE)
 
 
 def three_stages(budget: Budget) -> Release[tuple[int, ...]]:
@@ -60,7 +60,7 @@ def main() -> None:
         count[0] += 1
         _kill_if(kill_after == str(count[0]))
 
-    Run.record_stage = killing  # type: ignore[method-assign]
+    setattr(Run, "record_stage", killing)  # noqa: B010
     resolve_name(name)(Ledger(location, request_id=REQUEST))
     print("released")
 
