@@ -96,7 +96,7 @@ def test_the_table_rounds_what_is_spent_up_and_what_is_left_down(dperm, census):
 
 def test_the_table_says_what_is_open_and_what_is_not_private(dperm, census):
     out = dperm("ledger show census.ledger").stdout
-    assert "main: 1 open charge. A run is in progress, or it crashed" in out
+    assert "main: 1 open charge. A run is in progress, or it was killed" in out
     assert "main: 1 release is NOT PRIVATE" in out
     assert "part: " in out
     assert "Every release needs an approval." in out

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Ledgers that 0.8.0 wrote are read as they are, and migrated before they are charged: whole, or not at all."""
+"""Ledgers of earlier formats are read as they are, and migrated before they are charged: whole, or not at all."""
 
 import json
 import os
@@ -20,8 +20,10 @@ from dperm.errors import LedgerError, ParameterError
 from dperm.ledger import Anchor, Ledger, migrate, transactions, verify
 from dperm.ledger.sqlite import handles
 
-OLD = Path(__file__).parents[1] / "compatibility" / "0.8.0"
-EXPECTED = json.loads((OLD / "expected.json").read_text())
+WRITTEN = Path(__file__).parents[1] / "compatibility"
+OLD = WRITTEN / "0.8.0"
+EXPECTED = {1: OLD / "expected.json", 2: WRITTEN / "0.12.0" / "ledgers" / "expected.json"}
+LEDGERS = {1: OLD / "ledgers", 2: WRITTEN / "0.12.0" / "ledgers"}
 
 
 @pytest.fixture(autouse=True)
@@ -30,17 +32,24 @@ def forgetful(monkeypatch):
     monkeypatch.setattr(transactions, "_last", {})
 
 
+@pytest.fixture(params=[1, 2])
+def number(request):
+    """An earlier format."""
+    return request.param
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
-def old(request, tmp_path):
-    """A ledger of format 1, and its anchors."""
-    anchors = [Anchor.from_json(was["anchor"]) for was in EXPECTED[request.param].values()]
+def old(request, number, tmp_path):
+    """A ledger of an earlier format, and its anchors."""
+    written = json.loads(EXPECTED[number].read_text())[request.param]
+    anchors = [Anchor.from_json(was["anchor"]) for was in written.values()]
     if request.param == "sqlite":
-        yield str(shutil.copy(OLD / "ledgers" / "sqlite.ledger", tmp_path / "old.ledger")), anchors
+        yield str(shutil.copy(LEDGERS[number] / "sqlite.ledger", tmp_path / "old.ledger")), anchors
         return
     import postgres
 
     with postgres.lent() as url:
-        postgres.shared().run((OLD / "ledgers" / "postgres.sql").read_text(), url)
+        postgres.shared().run((LEDGERS[number] / "postgres.sql").read_text(), url)
         yield url, anchors
 
 
@@ -57,7 +66,7 @@ def event_for(ledger):
     return Pure(0.0, ledger.adjacency)
 
 
-def test_an_old_ledger_is_read_and_refuses_charges(old):
+def test_an_old_ledger_is_read_and_refuses_charges(old, number):
     location, anchors = old
     ledger = account_of(location)
     assert verify(location, anchors, prices=True).problems == ()
@@ -67,21 +76,22 @@ def test_an_old_ledger_is_read_and_refuses_charges(old):
         lambda: ledger.reserve(event_for(ledger)),
         lambda: Ledger.open(location, PureDP(1.0, "add_remove"), account="new", dataset="new"),
     ):
-        with pytest.raises(LedgerError, match=r"format 1.*can only be read.*dperm ledger migrate"):
+        with pytest.raises(LedgerError, match=rf"format {number}.*can only be read.*dperm ledger migrate"):
             action()
     assert content(location) == before
 
 
-def test_a_migrated_ledger_has_every_line_and_takes_charges(old, tmp_path):
+def test_a_migrated_ledger_has_every_line_and_takes_charges(old, number, tmp_path):
     location, anchors = old
     before = content(location)
     done = migrate(location, tmp_path / "backup")
-    assert (done.before, done.after, done.changed, done.backup) == (1, 3, True, tmp_path / "backup")
+    assert (done.before, done.after, done.changed, done.backup) == (number, 3, True, tmp_path / "backup")
     assert content(location) == before
     assert verify(location, anchors, prices=True).problems == ()
     ledger = account_of(location)
     reservation = ledger.reserve(event_for(ledger), request_id="after migration")
     reservation.lease(3)
+    reservation.record_stage("training", {"digest": "sha256:0"})
     reservation.commit("sha256:1")
     assert verify(location, [*anchors, ledger.anchor()], prices=True).problems == ()
 
@@ -95,7 +105,7 @@ def test_a_second_migration_changes_nothing(old, tmp_path):
     assert content(location) == after and not (tmp_path / "other").exists()
 
 
-def test_the_backup_is_private_and_is_the_ledger_as_it_was(old, tmp_path):
+def test_the_backup_is_private_and_is_the_ledger_as_it_was(old, number, tmp_path):
     location, anchors = old
     before, mask = content(location), os.umask(0)
     try:
@@ -111,7 +121,7 @@ def test_the_backup_is_private_and_is_the_ledger_as_it_was(old, tmp_path):
             postgres.shared().run(backup.read_text(), other)
             assert verify(other, anchors, prices=True).problems == ()
             assert content(other) == before
-            assert migrate(other, tmp_path / "second").before == 1
+            assert migrate(other, tmp_path / "second").before == number
             ledger = account_of(other)
             ledger.reserve(event_for(ledger)).commit("sha256:1")  # numbers of lines go on
         return
@@ -119,7 +129,7 @@ def test_the_backup_is_private_and_is_the_ledger_as_it_was(old, tmp_path):
     assert content(str(backup)) == before
 
 
-def test_a_file_that_exists_is_no_backup(old, tmp_path):
+def test_a_file_that_exists_is_no_backup(old, number, tmp_path):
     location, _ = old
     (tmp_path / "mine").write_text("mine")
     with pytest.raises(LedgerError, match="exists already"):
@@ -127,36 +137,36 @@ def test_a_file_that_exists_is_no_backup(old, tmp_path):
     assert (tmp_path / "mine").read_text() == "mine"
     with pytest.raises(ParameterError, match="directory that exists"):
         migrate(location, tmp_path / "none" / "backup")
-    assert migrate(location, tmp_path / "backup").before == 1
+    assert migrate(location, tmp_path / "backup").before == number
 
 
-def crash_points(location):
+def crash_points(location, number):
     """Just before each statement of the migration, and before the commit."""
     if location.startswith("postgresql"):
         from dperm.ledger.postgres.tables import migration
 
-        return [*migration(1), "COMMIT"]
+        return [*migration(number), "COMMIT"]
     from dperm.ledger.sqlite.tables import migration
 
-    return [*migration(1), "COMMIT"]
+    return [*migration(number), "COMMIT"]
 
 
-def test_a_crash_leaves_the_old_ledger_or_the_new_one(old, tmp_path):
-    """Killed at each statement; then the ledger is whole, of format 1, and the next migration succeeds."""
+def test_a_crash_leaves_the_old_ledger_or_the_new_one(old, number, tmp_path):
+    """Killed at each statement; then the ledger is whole, of the old format, and the next migration succeeds."""
     location, anchors = old
-    before, points = content(location), crash_points(location)
+    before, points = content(location), crash_points(location, number)
     handles.forget(Path(location))
-    for number, fatal in enumerate(points):
+    for place, fatal in enumerate(points):
 
-        def killed(fatal=fatal, number=number):
+        def killed(fatal=fatal, place=place):
             _kill_at(location, fatal)
-            migrate(location, tmp_path / f"backup {number}")
+            migrate(location, tmp_path / f"backup {place}")
 
         assert in_a_process(killed) == -signal.SIGKILL, fatal
-        assert (tmp_path / f"backup {number}").exists()
+        assert (tmp_path / f"backup {place}").exists()
     assert verify(location, anchors, prices=True).problems == ()
     assert content(location) == before
-    assert migrate(location, tmp_path / "backup").before == 1
+    assert migrate(location, tmp_path / "backup").before == number
     assert verify(location, anchors, prices=True).problems == () and content(location) == before
 
 
@@ -223,15 +233,15 @@ def test_only_the_owner_of_a_database_migrates(tmp_path):
         ledger.reserve(event_for(ledger), request_id="a").lease(3)  # writers stay writers
 
 
-def test_the_command_names_the_backup(old, tmp_path, monkeypatch):
+def test_the_command_names_the_backup(old, number, tmp_path, monkeypatch):
     from typer.testing import CliRunner
 
     location, _ = old
     monkeypatch.chdir(tmp_path)
     first = CliRunner().invoke(app, ["ledger", "migrate", location])
     assert first.exit_code == 0, first.output
-    assert "format 1 to 3" in first.output and "signing key" in " ".join(first.output.split())
-    assert len(list(tmp_path.glob("*.format-1*"))) >= 1
+    assert f"format {number} to 3" in first.output and "signing key" in " ".join(first.output.split())
+    assert len(list(tmp_path.glob(f"*.format-{number}*"))) >= 1
     again = CliRunner().invoke(app, ["ledger", "migrate", location, "--json"])
     assert json.loads(again.stdout) == {"before": 3, "after": 3, "changed": False, "backup": None}
     refused = CliRunner().invoke(app, ["ledger", "migrate", str(tmp_path / "nothing.ledger")])

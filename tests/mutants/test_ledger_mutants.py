@@ -467,6 +467,71 @@ def the_last_holder_alone_draws(module):
         assert not dperm.ledger.verify(path).ok
 
 
+def stages_belong_to_an_open_reservation(module):
+    with in_place(module) as path:
+        ledger = opened(path)
+        first = ledger.reserve(QUARTER, request_id="a")
+        first.record_stage("preparation", {"digest": "sha256:1"})
+        first.record_stage("preparation", {"digest": "sha256:1"})
+        assert [line.kind.value for line in ledger.entries()] == ["open", "reserve", "stage"]
+        assert isinstance(refused(first.record_stage, "preparation", {"digest": "sha256:2"}), BudgetError)
+        other = ledger.reserve(QUARTER, request_id="a")
+        assert isinstance(refused(other.record_stage, "training", {}), BudgetError)
+        other.take_over(0)
+        assert isinstance(refused(first.record_stage, "training", {}), SupersededError)
+        other.record_stage("training", {})
+        other.commit("sha256:3")
+        assert type(refused(other.record_stage, "evaluation", {})) is BudgetError
+        assert ledger.spent == {"epsilon": 0.25}
+        assert len(ledger.entries()) == 6
+
+
+def verify_checks_stages(module):
+    """Stages that the bookkeeping would not write, with right hashes; and a stage that was edited."""
+    for about, name, holder in ((9, "b", ""), (2, "a", ""), (2, "b", "x"), (2, "", "")):
+        with in_place(module) as path:
+            ledger = opened(path)
+            reservation = ledger.reserve(QUARTER)
+            reservation.record_stage("a", {})
+            kept = reservation.holder
+            with stores.store_of(ledger.location).write(["main"]) as books:
+                body = {"name": name, "facts": {}, "holder": holder or kept}
+                head, stage = books.head("main"), dperm.ledger.EntryKind.STAGE
+                books.append(dperm.ledger.entry.next_entry("main", head, stage, about=about, body=body))
+            assert not dperm.ledger.verify(path).ok
+    with in_place(module) as path:
+        ledger = opened(path)
+        reservation = ledger.reserve(QUARTER)
+        reservation.commit("sha256:1")
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("DROP TRIGGER entry_new")
+        with stores.store_of(ledger.location).write(["main"]) as books:
+            body = {"name": "late", "facts": {}, "holder": reservation.holder}
+            head, stage = books.head("main"), dperm.ledger.EntryKind.STAGE
+            books.append(dperm.ledger.entry.next_entry("main", head, stage, about=2, body=body))
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute(tables.ENTRY_NEW[3])
+        assert not dperm.ledger.verify(path).ok
+    with in_place(module) as path:
+        opened(path).reserve(QUARTER).record_stage("a", {"digest": "sha256:1"})
+        assert dperm.ledger.verify(path).ok
+        path.with_name(f"{path.name}.lock").unlink()
+        tampered(path, "UPDATE entry SET body = replace(body, 'sha256:1', 'sha256:2') WHERE seq = 3")
+        assert not dperm.ledger.verify(path).ok
+
+
+def a_burned_charge_is_burned_everywhere(module):
+    with in_place(module) as path:
+        parent = opened(path, account="census")
+        child = opened(path, account="north", parents=["census"])
+        running = child.reserve(QUARTER, request_id="a")
+        child.burn("a", **WHO)
+        assert [one.bookings()[0].state.value for one in (child, parent)] == ["burned", "burned"]
+        assert isinstance(refused(running.commit, "sha256:1"), BudgetError)
+        assert child.spent == parent.spent == {"epsilon": 0.25}
+        assert isinstance(refused(lambda: child.burn("b", **WHO)), BudgetError)
+
+
 def old_formats_are_not_charged(module):
     with in_place(module) as path:
         ledger = opened(path)
@@ -521,7 +586,7 @@ MUTANTS = {
         ("bookkeeping", "    _append_lease(books, place, last, holder, counted)\n", ""),
         ("bookkeeping", "max(draws, _leased(last))", "draws"),
         ("bookkeeping", 'last.body.get("holder") != holder', "False"),
-        ("bookkeeping", "    require_holder(books, place, holder)\n", ""),
+        ("bookkeeping", "    require_holder(books, place, holder)\n    _require_open", "    _require_open"),
         ("bookkeeping", "    _require_open(books, place)\n    last", "    last"),
         ("reservation", "            bookkeeping.require_holder(books, self.places[0], self.holder)\n", ""),
         ("replay", "if before[0] != holder and draws < before[1]:", "if False:"),
@@ -529,6 +594,38 @@ MUTANTS = {
             "ledger",
             "LedgerReservation(self.location, places, asked, repeated, token)",
             "LedgerReservation(self.location, places, asked, repeated, asked)",
+        ),
+    ],
+    stages_belong_to_an_open_reservation: [
+        ("bookkeeping", "    require_holder(books, place, holder)\n    line", "    line"),
+        (
+            "bookkeeping",
+            '.last_lease(place.account, place.seq) is None and line.body.get("token") != holder',
+            ".head('')",
+        ),
+        ("bookkeeping", "    _require_open(books, place)\n    body", "    body"),
+        ("bookkeeping", 'if stage.body.get("facts") != body["facts"]:', "if False:"),
+        ("bookkeeping", 'if stage.body.get("name") == name:', "if False:"),
+    ],
+    verify_checks_stages: [
+        ("replay", "        _check_chain(state, entry)\n", "        entry.about or _check_chain(state, entry)\n"),
+        ("replay", "            _stage(state, entry, body)\n", "            pass\n"),
+        (
+            "replay",
+            'state.closed:\n        state.add_problem(entry, "it records a stage of a',
+            'state.closed and False:\n        state.add_problem(entry, "it records a stage of a',
+        ),
+        ("replay", "if (about, name) in state.stages:", "if False:"),
+        ("replay", 'if body["holder"] != state.holders.get(about):', "if False:"),
+        ("replay", "not isinstance(name, str) or not name or", "not isinstance(name, str) or"),
+        ("entry", "dict(self.cost), dict(self.body)", "dict(self.cost), self.body.get('token')"),
+    ],
+    a_burned_charge_is_burned_everywhere: [
+        ("ledger", 'in _known_places(books, line, known, known.body["event"]):', "in [EntryReference.of(known)]:"),
+        (
+            "ledger",
+            "            if known is None:\n                raise",
+            "            if known is None:\n                return\n                raise",
         ),
     ],
     old_formats_are_not_charged: [("transactions", "        require_current(books)\n", "")],

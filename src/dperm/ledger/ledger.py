@@ -486,6 +486,53 @@ class Ledger:
         with checked_write(self._store, [account]) as books:
             bookkeeping.approve(books, account, request_id, body)
 
+    def burn(self, request_id: str, *, reason: str, by: str) -> None:
+        """Close the open charge of a run that is gone, for example after SIGKILL. It stays charged to all accounts.
+
+        Only a person can decide that a run is gone: it may be on another machine, or may resume from a checkpoint. A
+        run that is still alive cannot commit afterwards, so it releases nothing. Burning a charge twice has no effect.
+
+        Parameters
+        ----------
+        request_id
+            Id of the charged request.
+        reason
+            Reason, stored in the public entry.
+        by
+            Name of the author, stored in the public entry.
+
+        Raises
+        ------
+        BudgetError
+            If the request was never charged to this account, or its release is committed.
+        ParameterError
+            If the charge was made through a child account.
+        LedgerError
+            If the ledger cannot be written.
+        """
+        body = {"reason": checked_text("reason", reason), "by": checked_text("by", by)}
+        child, separator, rest = _approvable(request_id).partition("/")
+        if separator:
+            raise ParameterError(
+                argument="request_id",
+                rule="must be the id of a charge made to this account itself, not through a child account",
+                got=shown(request_id),
+                remedy=f"Burn request {rest!r} of account {child!r}; its charges in all parents are closed with it.",
+            )
+        line = consult(self._store, lambda books: bookkeeping.family(books, self._name(books)))
+
+        def burned(books: Books) -> None:
+            known = books.named(line[0].name, EntryKind.RESERVE, request_id)
+            if known is None:
+                raise BudgetError(
+                    f"request id {request_id!r} was never charged to account {line[0].name!r}. Nothing was burned.",
+                    remedy="List the charges: Ledger.bookings, or dperm ledger show --entries.",
+                )
+            for place in _known_places(books, line, known, known.body["event"]):
+                bookkeeping.close(books, place, EntryKind.BURN, body)
+
+        transact(self._store, [one.name for one in line], burned)
+
     @property
     def _store(self) -> Store:
         return store_of(self.location)

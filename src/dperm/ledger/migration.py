@@ -47,8 +47,8 @@ def migrate(location: str | os.PathLike[str], backup: str | os.PathLike[str] | N
     backup
         New file for a copy of the previous ledger, with mode 0600, since it contains the signing key. The copy of a
         ledger file is itself a ledger; the copy of a PostgreSQL ledger is a script for psql. The default is
-        ``LEDGER.format-1`` in the same folder as a ledger file, and ``dperm-ledger-ID.format-1.sql`` in the current
-        directory for PostgreSQL.
+        ``LEDGER.format-N`` in the same folder as a ledger file, and ``dperm-ledger-ID.format-N.sql`` in the current
+        directory for PostgreSQL, where N is the earlier format.
 
     Returns
     -------

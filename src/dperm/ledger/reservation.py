@@ -254,7 +254,7 @@ class Booking:
     facts
         Facts reported by the run, such as noise distribution, versions and use of a seed.
     stages
-        Finished stages of the release, in order.
+        Finished stages of the release, in order, each with ``seq``, ``at``, ``name`` and ``facts``.
     """
 
     seq: int

@@ -126,7 +126,8 @@ class Run(Generic[Raw]):
             If the reservation is closed, or another run holds it.
         """
         known = replace(self.record, stages=(*self.stages, {"name": name, "facts": facts})).stages
-        self.reservation.record_stage(name, {**known[-1]["facts"]})
+        stage: Mapping[str, Any] = known[-1]
+        self.reservation.record_stage(name, stage["facts"])
         self.stages[:] = known
 
     def released(self, value: Value, digested: Callable[[Value], str] | None = None) -> Release[Value]:

@@ -71,6 +71,8 @@ class Artefact:
         Whether the file holds the released values; None for statements and records.
     statement
         The fields of a statement; empty for other files.
+    stages
+        Stages of the release in a model or record; None for files that do not list them.
     """
 
     source: Path
@@ -83,6 +85,7 @@ class Artefact:
     damage: str = ""
     released: bool | None = None
     statement: Mapping[str, Any] = field(default_factory=dict)
+    stages: list[Any] | None = None
 
     def anchor(self) -> Anchor | None:
         """Return the anchor in the receipt; None without one."""
@@ -111,6 +114,7 @@ class Artefact:
             yield f"{self.source} spent something else than was charged in account {line.account!r}, line {line.about}."
         if reserved is not None:
             yield from self._differences(reserved)
+            yield from self._stage_differences(reserved, books)
             yield from self._rebuilt_differences(reserved)
 
     def notes(self, books: Books) -> Iterator[str]:
@@ -154,6 +158,18 @@ class Artefact:
         command = booked.get("command")
         if self.schema is not None and isinstance(command, Mapping) and command.get("schema") != self.schema:
             yield f"{self.source} has another schema than {where}: it was edited."
+
+    def _stage_differences(self, reserved: Entry, books: Books) -> Iterator[str]:
+        """Yield a sentence if the file lists other stages than the ledger."""
+        booked = [
+            {name: line.body.get(name) for name in ("name", "facts")}
+            for line in books.stages(reserved.account, reserved.seq)
+        ]
+        if self.stages is not None and self.stages != booked:
+            yield (
+                f"{self.source} lists other stages than line {reserved.seq} of account {reserved.account!r}: it was "
+                "edited."
+            )
 
     def _rebuilt_differences(self, reserved: Entry) -> Iterator[str]:
         """Yield fields of a statement in conflict with the facts, the guarantee or the event of the reservation."""
@@ -233,6 +249,7 @@ def _of_model(path: Path) -> Artefact:
         prepared=prepared,
         damage=damage,
         released="released" in file.arrays,
+        stages=list(record.stages),
     )
 
 
@@ -253,7 +270,8 @@ def _of_json(path: Path) -> Artefact:
         missing = [name for name in (GUARANTEE, "event") if name not in data]
         damage = f"a record must have the entries {' and '.join(missing)}" if missing else ""
         facts = {name: fields[name] for name in (GUARANTEE, *_DESCRIBED) if name in fields}
-        return Artefact(path, known.get("known", known), fields.get("event"), facts, damage=damage)
+        stages = fields.get("stages", [])
+        return Artefact(path, known.get("known", known), fields.get("event"), facts, damage=damage, stages=stages)
     event = _mapping(fields.get("mechanism")).get("event", {})  # a statement without its event has none that was booked
     facts, damage = _statement_facts(fields), _statement_damage(path)
     whole = {} if damage else fields

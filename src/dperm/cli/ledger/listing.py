@@ -3,7 +3,7 @@
 """Entries of an account for people: each reservation with its closing entry."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -20,12 +20,15 @@ from dperm.ledger.reservation import bookings
 from dperm.privacy.guarantee import guarantee_from_dict
 
 _STATES = {State.RESERVED: "OPEN", State.COMMITTED: "released", State.BURNED: "burned"}
+_PARTS = (EntryKind.COMMIT, EntryKind.BURN, EntryKind.LEASE, EntryKind.STAGE)
+"""Entries listed with their reservation."""
 _SHORT = 12
 _LONGEST_ID = 40
+_LONGEST_FACTS = 200
 
 
 def data_of(status: AccountStatus) -> list[dict[str, object]]:
-    """Return the entries as JSON-ready data; a reservation includes its closing entry."""
+    """Return the entries as JSON-ready data; a reservation includes its stages and its closing entry."""
     return [_data(line) for line in _lines(status)]
 
 
@@ -36,7 +39,7 @@ def _data(line: Entry | Booking) -> dict[str, object]:
 
 
 def print_lines(status: AccountStatus) -> None:
-    """Print the entries: number, time (UTC) and event; below, indented, cost, request and digest."""
+    """Print the entries: number, time (UTC) and event; below, indented, cost, request and digest, and the stages."""
     typer.echo()
     width = len(str(status.anchor.seq))
     closings = {entry.about: entry.seq for entry in status.entries if entry.kind in (EntryKind.COMMIT, EntryKind.BURN)}
@@ -50,6 +53,9 @@ def print_lines(status: AccountStatus) -> None:
         indent = " " * (width + 2)
         print_folded(visible(event), first=f"{line.seq:>{width}}  {when}  {state:<8}  ", rest=indent + " " * 31)
         print_folded(visible(details), first=indent, rest=indent)
+        for stage in line.stages if isinstance(line, Booking) else ():
+            text = f"stage {stage.name}, entry {stage.seq}{_facts(stage.facts)}"
+            print_folded(visible(text), first=indent, rest=indent)
     typer.echo("Times are UTC.")
 
 
@@ -57,7 +63,7 @@ def _lines(status: AccountStatus) -> Iterator[Entry | Booking]:
     """Yield the entries in order, with a booking for every reservation."""
     booked = {booking.seq: booking for booking in bookings(status.facts, status.entries)}
     for entry in status.entries:
-        if entry.kind not in (EntryKind.COMMIT, EntryKind.BURN, EntryKind.LEASE):  # leases do not change the budget
+        if entry.kind not in _PARTS:
             yield booked.get(entry.seq, entry)
 
 
@@ -93,6 +99,13 @@ def _noted(entry: Entry, status: AccountStatus) -> tuple[str, str, str]:
     return "approved", f"request {_shortened(str(entry.request_id))}", only + signed
 
 
+def _facts(facts: Mapping[str, Any]) -> str:
+    """Return public facts of a stage on one line, as far as they fit; digests are shortened."""
+    texts = (_digest(value) if name == "digest" else f"{name} {value}" for name, value in facts.items())
+    text = "; ".join(str(one) for one in texts)
+    return f": {text if len(text) <= _LONGEST_FACTS else f'{text[:_LONGEST_FACTS]}...'}" if text else ""
+
+
 def _is_seeded(booking: Booking) -> bool:
     return bool(booking.facts.get("seeded"))
 
@@ -101,8 +114,8 @@ def _cost(name: str, cost: float) -> str:
     return "1 release" if name == "delta" else f"{format_currency(name)} {plain_up(cost)}"
 
 
-def _digest(digest: str) -> str:
-    kind, _, rest = digest.rpartition(":")
+def _digest(digest: object) -> str:
+    kind, _, rest = str(digest).rpartition(":")
     return f"{kind}:{rest[:_SHORT]}" if kind else rest[:_SHORT]
 
 

@@ -21,7 +21,7 @@ migrated ledger.
 \b
 Examples:
   dperm ledger migrate census.ledger
-  dperm ledger migrate postgresql://owner@host/budget --backup before-0.9.sql
+  dperm ledger migrate postgresql://owner@host/budget --backup before-0.13.sql
 """
 
 
@@ -33,8 +33,8 @@ def migrate(
             "--backup",
             metavar="FILE",
             show_default=False,
-            help="New file for the backup. The default is LEDGER.format-1 for a file, and dperm-ledger-ID.format-1.sql "
-            "in the current folder for PostgreSQL.",
+            help="New file for the backup. The default is LEDGER.format-N for a file, and dperm-ledger-ID.format-N.sql "
+            "in the current folder for PostgreSQL, where N is the earlier format.",
         ),
     ] = None,
     json: AsJson = False,

@@ -130,8 +130,9 @@ def _print_warnings(found: "tuple[AccountStatus, ...]") -> None:
         if one.open:
             typer.echo()
             print_folded(
-                f"{one.facts.name}: {count_of(one.open, 'open charge')}. A run is in progress, or it crashed and will "
-                "not be closed. The charge remains in both cases."
+                f"{one.facts.name}: {count_of(one.open, 'open charge')}. A run is in progress, or it was killed before "
+                "its release. The charge remains in both cases. To close the charge of a run that is gone, run: "
+                "dperm ledger burn"
             )
         if one.counts.seeded:
             typer.echo()
