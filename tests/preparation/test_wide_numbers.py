@@ -292,7 +292,7 @@ def test_a_scaled_table_is_one_release_and_survives_its_file(tmp_path):
     loaded = load_model(tmp_path / "model.dperm")
     assert (loaded.predict(X) == model.predict(X)).all()
     with pytest.warns(match="the preparation found"):
-        other = PrivateTableClassifier(encoding="scaled", **known).fit(*images(300, seed=1))
+        other = PrivateTableClassifier(encoding="scaled", **known).fit(*images(400, seed=1))
     assert other.plan_.event == model.plan_.event
 
 

@@ -41,6 +41,8 @@ class PreparedFitRequest:
         Makes the fit reproducible and NOT PRIVATE; None for noise from the operating system.
     invalid
         Treatment of cells outside the declarations, "raise" or "drop".
+    holdout
+        Probability with which a record is held out for private metrics; 0 for none.
     """
 
     noun: ClassVar[str] = "model"
@@ -55,6 +57,7 @@ class PreparedFitRequest:
     n: int | None
     seed: int | None = None
     invalid: str = "raise"
+    holdout: float = 0.0
 
     @cached_property
     def model(self) -> Any:
@@ -69,6 +72,7 @@ class PreparedFitRequest:
             "clip": self.clip,
             "n": self.n,
             "invalid": self.invalid,
+            "holdout": self.holdout,
             "random_state": self.seed,
         }
         target = self.columns.declared_target

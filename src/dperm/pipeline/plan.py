@@ -49,7 +49,9 @@ class TablePlan:
     goal
         Guarantee of schema, model and metrics together.
     preparation
-        Plan of the first stage.
+        Plan of the first stage; None if all columns and the labels are declared, so that nothing is prepared.
+    declared
+        Declarations of columns, by name.
     method
         Method of the training stage.
     loss
@@ -67,7 +69,8 @@ class TablePlan:
     """
 
     goal: ApproxDP
-    preparation: PreparationPlan
+    preparation: PreparationPlan | None
+    declared: Mapping[str, AnyColumn]
     method: EventMethod
     loss: Loss
     training_goal: ApproxDP
@@ -128,33 +131,42 @@ class TablePlan:
         """
         require_delta(goal)
         assert isinstance(goal, ApproxDP)
-        preparation = PreparationPlan(
-            columns=tuple(columns),
-            target=target,
-            task=None if target is None else task,
-            declared=declared or {},
-            adjacency=goal.adjacency,
-            mu=lowered(math.sqrt(PREPARATION_SHARE) * gaussian_mu(goal)),
-            threshold_delta=lowered(THRESHOLD_SHARE * goal.delta),
-            most_classes=most_classes,
-            encoding=encoding,
-        )
+        preparation = None
+        if columns or target is not None or not declared:
+            preparation = PreparationPlan(
+                columns=tuple(columns),
+                target=target,
+                task=None if target is None else task,
+                declared=declared or {},
+                adjacency=goal.adjacency,
+                mu=lowered(math.sqrt(PREPARATION_SHARE) * gaussian_mu(goal)),
+                threshold_delta=lowered(THRESHOLD_SHARE * goal.delta),
+                most_classes=most_classes,
+                encoding=encoding,
+            )
 
         records = _training_records(n, holdout)
 
-        def event_of(epsilon: float) -> Event:
-            share = ApproxDP(epsilon, TRAINING_DELTA * goal.delta, goal.adjacency)
+        def event_of(share: ApproxDP) -> Event:
             return method.declare_event(share, loss, clip=clip, n=records)
 
-        epsilon = largest_epsilon(goal, preparation.event, event_of)
-        share = ApproxDP(epsilon, TRAINING_DELTA * goal.delta, goal.adjacency)
+        training = goal
+        if preparation is not None:
+            delta = TRAINING_DELTA * goal.delta
+            epsilon = largest_epsilon(
+                goal,
+                preparation.event,
+                lambda epsilon: event_of(ApproxDP(epsilon, delta, goal.adjacency)),
+            )
+            training = ApproxDP(epsilon, delta, goal.adjacency)
         return cls(
             goal=goal,
             preparation=preparation,
+            declared=declared or {},
             method=method,
             loss=loss,
-            training_goal=share,
-            training_event=event_of(epsilon),
+            training_goal=training,
+            training_event=event_of(training),
             holdout=holdout,
             evaluation=EvaluationPlan(goal=goal, task=task, groups=groups) if holdout else None,
             n=n,
@@ -168,7 +180,7 @@ class TablePlan:
     @cached_property
     def learning_event(self) -> Event:
         """Event of the stages that read the training records: preparation and training (T70)."""
-        return self.preparation.event + self.training_event
+        return self.training_event if self.preparation is None else self.preparation.event + self.training_event
 
     @cached_property
     def event(self) -> Event:
@@ -180,18 +192,26 @@ class TablePlan:
     @property
     def declares_values(self) -> bool:
         """Whether some columns or the labels are declared, so that their values may break a declaration."""
-        return bool(self.preparation.declared) or self.preparation.target is None
+        return bool(self.declared) or self.declares_labels
+
+    @property
+    def declares_labels(self) -> bool:
+        """Whether the classes or the range of the labels are declared."""
+        return self.preparation is None or self.preparation.target is None
 
     @property
     def why(self) -> tuple[Fact, ...]:
         """Consequences of the plan, from public numbers."""
+        evaluation = () if self.evaluation is None else self._evaluation_facts
+        if self.preparation is None:
+            return evaluation
         share = Fact(
             "training.share",
             "After the preparation, training has the guarantee epsilon = {epsilon:.3g} by itself; schema and model "
             "together have epsilon = {total:g} (T70, T90).",
             {"epsilon": self.training_goal.epsilon, "total": self.goal.epsilon},
         )
-        return (*self.preparation.why, share, *(() if self.evaluation is None else self._evaluation_facts))
+        return (*self.preparation.why, share, *evaluation)
 
     @property
     def _evaluation_facts(self) -> tuple[Fact, ...]:
@@ -208,9 +228,10 @@ class TablePlan:
     def stages(self) -> tuple[dict[str, object], ...]:
         """Stages of the release, with the records that each one reads and its epsilon at the delta of the goal."""
         rows: list[tuple[str, str, str, Event]] = [
-            (PREPARING, "private schema", self.preparation.noise, self.preparation.event),
             (TRAINING, "model", "Gaussian noise", self.training_event),
         ]
+        if self.preparation is not None:
+            rows.insert(0, (PREPARING, "private schema", self.preparation.noise, self.preparation.event))
         if self.evaluation is not None:
             rows.append((EVALUATING, "metrics", self.evaluation.noise, self.evaluation.event))
         return tuple(
@@ -235,7 +256,7 @@ class TablePlan:
     def public(self) -> dict[str, object]:
         """Public numbers of both stages."""
         return {
-            "preparation": self.preparation.public,
+            **({} if self.preparation is None else {"preparation": self.preparation.public}),
             "training_epsilon": self.training_goal.epsilon,
             "training_delta": self.training_goal.delta,
             "stages": [dict(stage) for stage in self.stages],
@@ -250,9 +271,13 @@ class TablePlan:
             goal=self.goal,
             event=self.event,
             noise="; ".join(f"{stage['stage']}: {stage['noise']}" for stage in self.stages),
-            theorems=("T70", "T90", *self.preparation.theorems, *self._evaluation_theorems),
+            theorems=("T70", *self._preparation_theorems, *self._evaluation_theorems),
             public=self.public,
         )
+
+    @property
+    def _preparation_theorems(self) -> tuple[str, ...]:
+        return () if self.preparation is None else ("T90", *self.preparation.theorems)
 
     @property
     def _evaluation_theorems(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 """Result of a private preparation: released counts, and the public schema that follows from them."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -132,6 +133,20 @@ class PreparedTable:
             constant=constant,
             profiles=dict(profiles),
             values=dict(values),
+        )
+
+    @classmethod
+    def declared(cls, columns: Mapping[str, AnyColumn]) -> "PreparedTable":
+        """Return a table whose columns are all declared, so that nothing was released."""
+        return cls(
+            PublicEncoder(columns),
+            None,
+            classes=None,
+            label_range=None,
+            records=math.nan,
+            constant=(),
+            profiles={},
+            values={},
         )
 
     @property

@@ -53,6 +53,10 @@ PREPARED_FIT = (
     "anything computed from them alone. One guarantee covers schema and model together."
 )
 EVALUATED_FIT = (
+    "This fit only: the coefficients, the metrics in field 30, and anything computed from them alone. One guarantee "
+    "covers model and metrics together."
+)
+PREPARED_EVALUATED_FIT = (
     "This fit only: the schema that was found privately (bins, categories, ranges and classes), the coefficients, the "
     "metrics in field 30, and anything computed from them alone. One guarantee covers schema, model and metrics "
     "together."
@@ -61,6 +65,7 @@ HELD_OUT = (
     "records that no other stage read; a secret coin flip chose each of them with probability {:g}. The intervals "
     "cover the sampling of the records and the noise."
 )
+COINS = "one secret coin flip for each record, which makes it an evaluation record with probability {:g}"
 STAGES, METRICS, HOLDOUT = "stages", "metrics", "holdout"
 """Keys in records for the stages of a release, its metrics, and the share of records held out for them."""
 PREPARED_PREPROCESSING = (
@@ -258,7 +263,13 @@ def is_prepared(record: Record) -> bool:
 
 
 def _covered_by_fit(method: object, record: Record) -> str:
-    fit = EVALUATED_FIT if METRICS in record.public else PREPARED_FIT if is_prepared(record) else FIT
+    texts = {
+        (False, False): FIT,
+        (False, True): EVALUATED_FIT,
+        (True, False): PREPARED_FIT,
+        (True, True): PREPARED_EVALUATED_FIT,
+    }
+    fit = texts[is_prepared(record), METRICS in record.public]
     return " ".join((fit, SEARCH, ALL_ITERATES if method in STEPS_COVERED else FINAL_MODEL))
 
 
@@ -350,6 +361,9 @@ def _clipping_effects(record: Record) -> tuple[str, ...]:
 def _sampling(record: Record) -> dict[str, str]:
     """Return the accounted sampling and the sampling of the run, which are the same."""
     scheme = ", ".join(dict.fromkeys(_schemes(record.event)))
+    if record.public.get(HOLDOUT):
+        coins = COINS.format(record.public[HOLDOUT])
+        scheme = f"{coins}; {scheme} of the training records" if scheme else coins
     if not scheme:
         return {"assumed": NO_SAMPLING, "run": NO_SAMPLING}
     if record.unit == GROUP:

@@ -12,6 +12,7 @@ from dperm.sklearn.regressors import PrivateHuberRegressor, PrivateLinearRegress
 
 if TYPE_CHECKING:
     from dperm.sklearn.pca import PrivatePCA
+    from dperm.sklearn.pipeline import PrivatePipeline
     from dperm.sklearn.preparation import PrivateTableEncoder
     from dperm.sklearn.scaling import PrivateBounds, PrivateScaler
     from dperm.sklearn.table_models import PrivateTableClassifier, PrivateTableRegressor
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _ON_FIRST_USE = {
     "PrivateBounds": "dperm.sklearn.scaling",
     "PrivatePCA": "dperm.sklearn.pca",
+    "PrivatePipeline": "dperm.sklearn.pipeline",
     "PrivateScaler": "dperm.sklearn.scaling",
     "PrivateTableClassifier": "dperm.sklearn.table_models",
     "PrivateTableEncoder": "dperm.sklearn.preparation",
@@ -33,6 +35,7 @@ __all__ = [
     "PrivateLinearSVC",
     "PrivateLogisticRegression",
     "PrivatePCA",
+    "PrivatePipeline",
     "PrivateQuantileRegressor",
     "PrivateScaler",
     "PrivateTableClassifier",

@@ -273,8 +273,8 @@ def _prepared_assumptions(plan: "TablePlan", labels: PublicLabels) -> list[str]:
     every = (
         rows,
         "the number and the names of the columns",
-        "the declared columns, which were enforced" if plan.preparation.declared else "",
-        labels.assumption if plan.preparation.target is None else "",
+        "the declared columns, which were enforced" if plan.declared else "",
+        labels.assumption if plan.declares_labels else "",
         "all parameters of the estimator, which must not have been chosen by looking at the data",
     )
     return [text for text in every if text]

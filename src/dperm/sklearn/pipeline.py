@@ -25,12 +25,14 @@ from dperm.preparation.prepared import Encoding, PreparedTable, TargetKind
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
 from dperm.sklearn.base import PrivateLinearModel
+from dperm.sklearn.encoder import PublicTableEncoder
 from dperm.sklearn.preparation import PrivateTableEncoder
 from dperm.sklearn.table_fit import PrivateTableModel, require_declared_classes, require_numbers
 from dperm.sklearn.table_models import MOST_CLASSES_HINT, distinct_classes
 
 _SET_BY_THE_PIPELINE = {
     PrivateTableEncoder: ("epsilon", "delta", "adjacency", "task", "most_classes", "ledger", "random_state"),
+    PublicTableEncoder: (),
     PrivateLinearModel: (
         *("epsilon", "delta", "adjacency", "feature_norm", "bounds", "C", "fit_intercept", "n", "ledger", "invalid"),
         *("fitted_transformers", "random_state"),
@@ -58,9 +60,10 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
     Parameters
     ----------
     steps : list of (str, estimator)
-        A `PrivateTableEncoder`, and a private linear model as the last step. The encoder chooses ``columns`` and
-        ``encoding``. The model chooses ``method``, ``clip``, its loss, and ``classes`` or ``label_range`` if they are
-        public. All other parameters keep their defaults: the pipeline sets them.
+        A `PrivateTableEncoder` or, if all columns are declared, a `PublicTableEncoder`; then a private linear model.
+        The encoder chooses ``columns`` and ``encoding``. The model chooses ``method``, ``clip``, its loss, and
+        ``classes`` or ``label_range`` if they are public. All other parameters keep their defaults: the pipeline sets
+        them.
     epsilon : float, default=1.0
         Privacy-loss bound of the schema, the model and the metrics together.
     delta : float, default=1e-6
@@ -226,17 +229,16 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
             (_, encoder), (_, model) = self.steps
         except (TypeError, ValueError):
             encoder = model = None
-        if not isinstance(encoder, PrivateTableEncoder) or not isinstance(model, PrivateLinearModel):
+        encoders = PrivateTableEncoder | PublicTableEncoder
+        if not isinstance(encoder, encoders) or not isinstance(model, PrivateLinearModel):
             raise ParameterError(
                 argument="steps",
-                rule="must be [(name, PrivateTableEncoder), (name, private linear model)]",
+                rule="must be [(name, PrivateTableEncoder or PublicTableEncoder), (name, private linear model)]",
                 got=shown([type(step).__name__ for _, step in self.steps] if encoder is not None else self.steps),
-                remedy="Rows that are encoded by public declarations alone need no pipeline of this class: use "
-                "make_pipeline(PublicTableEncoder(...), model).",
             )
-        for (name, step), (kind, fixed) in zip(self.steps, _SET_BY_THE_PIPELINE.items(), strict=True):
-            assert isinstance(step, kind)
-            usual = type(step)().get_params(deep=False)
+        for name, step in self.steps:
+            (fixed,) = (names for kind, names in _SET_BY_THE_PIPELINE.items() if isinstance(step, kind))
+            usual = type(step)().get_params(deep=False) if fixed else {}
             for parameter in fixed:
                 if not _same(getattr(step, parameter), usual[parameter]):
                     raise ParameterError(
@@ -272,7 +274,7 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         return checks.count("most_classes", self.most_classes, MOST_CLASSES_HINT, least=2, most=1000)
 
     def _encoding(self, columns: int) -> Encoding:
-        return Encoding.of(self._first.encoding, columns)
+        return Encoding.of(getattr(self._first, "encoding", "auto"), columns)
 
     def _loss(self) -> Loss:
         model = self._last

@@ -77,7 +77,7 @@ class _TrainedModel:
 class _PrivateTable:
     """Private table, checked but not copied: columns and labels of the training records, and evaluation records."""
 
-    columns: PrivateColumns
+    columns: PrivateColumns | None
     declared: Mapping[str, object]
     labels: CanonicalColumn
     target: str
@@ -203,7 +203,8 @@ class PrivateTableModel(BaseEstimator, ABC):
         unknown = _unknown_transformers(budget, seeded=seed is not None)
         rows = row_count(X, features)
         plan = self.plan(features, name, public_rows(Adjacency.of(self.adjacency), self.n, rows))
-        warn_few_records(plan.preparation, plan.training_records, stacklevel=2)
+        if plan.preparation is not None:
+            warn_few_records(plan.preparation, plan.training_records, stacklevel=2)
         labels = y if target is None else next(raw_columns(X, [target]))
         bits = SystemBits() if seed is None else NotPrivateBits(seed)
         return self._run(
@@ -219,9 +220,9 @@ class PrivateTableModel(BaseEstimator, ABC):
         The declared parts of all records are checked before the coins are flipped, so that no error depends on them.
         """
         preparation = plan.preparation
-        names = [*preparation.columns, *preparation.declared]
+        names = [*(() if preparation is None else preparation.columns), *plan.declared]
         features = dict(zip(names, raw_columns(table, names), strict=True))
-        declared = {name: features[name] for name in preparation.declared}
+        declared = {name: features[name] for name in plan.declared}
         column, count = canonical_column(labels), common_length(features)
         if len(column) != count:
             raise DataError("the features and the labels must have the same number of records.")
@@ -230,14 +231,15 @@ class PrivateTableModel(BaseEstimator, ABC):
         if count > row_limit(plan.n):
             raise too_many_rows(row_limit(plan.n))
         if declared:
-            PublicEncoder(preparation.declared).transform(declared, sparse=True, unseen=self._unseen)
+            PublicEncoder(plan.declared).transform(declared, sparse=True, unseen=self._unseen)
         if self._declares_labels() and invalid_rows(self.invalid) == "raise":
             self._require_labels(column)
         if not plan.holdout:
-            return _PrivateTable(preparation.read(features, column), declared, column, target)
+            own = None if preparation is None else preparation.read(features, column)
+            return _PrivateTable(own, declared, column, target)
         split = RecordSplit.by_coins(count, holdout=plan.holdout, stream=coins)
         return _PrivateTable(
-            preparation.read(features, column, split.training),
+            None if preparation is None else preparation.read(features, column, split.training),
             TablePart(declared, split.training),
             column.part(split.training),
             target,
@@ -289,8 +291,11 @@ class PrivateTableModel(BaseEstimator, ABC):
         Each stage is recorded with its digest as soon as it ends.
         """
         private, stream = run.value, run.stream
-        prepared = plan.preparation.draw(private.columns, stream)
-        run.record_stage(PREPARING, {"digest": digest(prepared), "features": len(prepared.encoder.feature_names)})
+        if plan.preparation is None or private.columns is None:
+            prepared = PreparedTable.declared(plan.declared)
+        else:
+            prepared = plan.preparation.draw(private.columns, stream)
+            run.record_stage(PREPARING, {"digest": digest(prepared), "features": len(prepared.encoder.feature_names)})
         estimator = self._estimator(prepared)
         if estimator is None:
             return prepared
@@ -308,7 +313,8 @@ class PrivateTableModel(BaseEstimator, ABC):
         """Train on the training records, encoded by the released schema."""
         encoder = prepared.encoder
         # read only, one column at a time
-        table = ChainMap({}, private.columns.raw, private.declared)  # type: ignore[arg-type]
+        found = {} if private.columns is None else private.columns.raw
+        table = ChainMap({}, found, private.declared)  # type: ignore[arg-type]
         features = encoder.transform(table, sparse=prefers_sparse(encoder), unseen=self._unseen)
         space = estimator._space(features.shape[1], None)
         labels = estimator._planned_labels()
@@ -343,12 +349,13 @@ class PrivateTableModel(BaseEstimator, ABC):
         encoder, estimator = found.schema.encoder, clone(found.estimator)
         model = estimator._set_fitted(without_release(found.theta, found.data), FeatureColumns(encoder))
         rows = encoder.transform(records.table, sparse=prefers_sparse(encoder), unseen="other")
+        some = rows.shape[0] > 0  # the coins may choose no record, and predictions of no rows would raise an error
         if self.task is TargetKind.REGRESSION:
             evaluation = plan.evaluation.with_labels(label_range=estimator.label_range)
-            scores, predictions = None, model.predict(rows)
+            scores, predictions = None, model.predict(rows) if some else np.empty(0)
         else:
             evaluation = plan.evaluation.with_labels(classes=model.classes_.tolist())
-            scores, predictions = class_scores(model, rows), None
+            scores, predictions = class_scores(model, rows) if some else np.empty((0, len(model.classes_))), None
         groups = None if evaluation.groups is None else records.table[evaluation.groups.column]
         private = evaluation.read(records.labels, scores, predictions=predictions, groups=groups)
         return evaluation.draw(private, stream)
@@ -358,7 +365,7 @@ class PrivateTableModel(BaseEstimator, ABC):
         self.model_ = found.estimator._set_fitted(fitted, FeatureColumns(prepared.encoder))
         self.schema_, self.prepared_, self.plan_ = found.schema, prepared, plan
         self.guarantee_, self.profile_, self.record_ = fitted.guarantee, fitted.profile, fitted.record
-        self.n_records_ = prepared.records / (1 - plan.holdout)
+        self.n_records_ = None if plan.preparation is None else prepared.records / (1 - plan.holdout)
         self.metrics_ = found.metrics
         self.__dict__.pop("release_", None)
         self._set_features(prepared)
@@ -367,6 +374,8 @@ class PrivateTableModel(BaseEstimator, ABC):
 
     def _warn_from_release(self, prepared: PreparedTable, plan: TablePlan) -> None:
         """Warn about a table with few records, judged by its released number where the true one is private."""
+        if plan.preparation is None:
+            return
         needed = plan.preparation.records_needed
         warned = bool(plan.preparation.warnings(plan.n))
         if plan.goal.adjacency is Adjacency.ADD_REMOVE and not warned and prepared.records < needed / 4:
