@@ -1,0 +1,506 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Plan of a private evaluation: cells, noise and event, from public numbers alone (T85, T88)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dperm import checks
+from dperm.accounting.budget import Budget
+from dperm.accounting.event import Event
+from dperm.checks import shown
+from dperm.data.canonical import canonical_cell, label_text
+from dperm.data.labels import declared_classes
+from dperm.data.space import checked_pair
+from dperm.errors import AssumptionError, ConversionError, ParameterError
+from dperm.evaluation.metrics import Metrics
+from dperm.evaluation.records import FRACTION, PrivateScores, class_counts, error_sums, private_scores
+from dperm.mechanisms.calibration import MOST_DIM
+from dperm.mechanisms.gaussian import GaussianMechanism
+from dperm.mechanisms.releases.fixed_point import FixedPoint, fixed_point
+from dperm.mechanisms.run import ReleaseFacts, release
+from dperm.noise.bits import Bits, Stream
+from dperm.preparation.prepared import TargetKind
+from dperm.presentation.facts import Fact
+from dperm.presentation.spelling import arg
+from dperm.privacy import GDP, ZCDP, Adjacency, ApproxDP, Release
+from dperm.privacy.guarantee import AnyGuarantee
+from dperm.sensitivity.arguments import records_exchanged
+from dperm.sensitivity.evaluation import (
+    ERROR_SUMS,
+    GROUP_SUMS,
+    error_sums_sensitivity,
+    evaluation_histogram_sensitivity,
+    log_loss_sensitivity,
+)
+
+MOST_CELLS = 2**22
+"""Largest number of released counts."""
+MOST_BINS = 1000
+USUAL_BINS, FEW_BINS, MANY_BINS = 20, 10, 40
+"""Numbers of score bins that `score_bins` chooses from."""
+FEW_RECORDS, MANY_RECORDS = 100, 50_000
+"""Public numbers of records below (in standard deviations of the noise) and above which `score_bins` differs."""
+SHORTEST_CLIP, LONGEST_CLIP = 1e-6, 0.25
+OTHER = "other"
+"""Name of the group of all records outside the declared groups."""
+SUM_ROUNDING = 2.0**-FRACTION
+"""Bound on the distance of each rounded contribution of a record from the exact one, in the sums of a regression."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Declared groups of records, for which metrics are computed separately.
+
+    Attributes
+    ----------
+    column
+        Name of the column that holds the group of each record.
+    names
+        Declared groups. Records with any other value belong to the group "other".
+    """
+
+    column: str
+    names: tuple[str | bool | int | float, ...]
+
+    def __post_init__(self) -> None:
+        """Check that the groups differ when they are read cell by cell."""
+        texts = [label_text(name) for name in self.names]
+        distinct = len({*texts, OTHER}) == len(texts) + 1
+        if not texts or not distinct or any(canonical_cell(name) is None for name in self.names):
+            rule = f"must be different public values, none of them missing or {OTHER!r}"
+            raise ParameterError(argument="groups", rule=rule, remedy='Give {"sex": ["female", "male"]}, for example.')
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of all groups as text, "other" last."""
+        return (*map(label_text, self.names), OTHER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationPlan:
+    """Public plan of one private evaluation of a fixed model, on records that the model was not trained on.
+
+    A histogram or a vector of sums is released once, with Gaussian noise. All metrics and intervals are computed from
+    it. The event depends on ``goal``, ``task``, ``groups`` and ``positive`` only. So classes, range and bins may come
+    from an earlier private stage (T70): plan without them, and add them with `with_labels`.
+
+    Attributes
+    ----------
+    goal
+        Guarantee of the evaluation: ApproxDP with delta > 0, GDP or ZCDP.
+    task
+        Classification or regression.
+    classes
+        Public classes, sorted; None for a regression, or until `with_labels`.
+    label_range
+        Public range of the labels; None for a classification, or until `with_labels`.
+    positive
+        Class of the ROC curve, calibration, Brier score and log loss. For two classes, the second one by default. For
+        more classes, None releases none of these, and a class releases a second histogram.
+    bins
+        "auto", an even number of equal bins of the score, or edges from 0 to 1 that contain 0.5. See `score_bins`.
+    groups
+        Declared groups; None for none.
+    n
+        Number of evaluated records, if it is public; only under replace-one. It is private if the records were chosen
+        by secret coins.
+    level
+        Nominal coverage of the intervals.
+    clip
+        Smallest probability p in the log loss, whose largest value is C = ln(1/p).
+
+    Examples
+    --------
+    >>> from dperm import ApproxDP
+    >>> from dperm.evaluation import EvaluationPlan
+    >>> plan = EvaluationPlan(goal=ApproxDP(1.0, 1e-5, "add_remove"), task="classification", classes=("no", "yes"))
+    >>> round(plan.noise_deviation, 2)
+    3.73
+    """
+
+    goal: AnyGuarantee
+    task: TargetKind
+    classes: tuple[Any, ...] | None = None
+    label_range: tuple[float, float] | None = None
+    positive: Any = None
+    bins: str | int | Sequence[float] = "auto"
+    groups: Groups | None = None
+    n: int | None = None
+    level: float = 0.95
+    clip: float = 0.01
+
+    def __post_init__(self) -> None:
+        """Check all arguments, and make the noise: everything follows from public numbers."""
+        set_field = object.__setattr__
+        require_gaussian_goal(self.goal)
+        if self.task not in tuple(TargetKind):
+            rule = 'must be "classification" or "regression"'
+            raise ParameterError(argument="task", rule=rule, got=shown(self.task))
+        set_field(self, "task", TargetKind(self.task))
+        set_field(self, "n", _public_number(self.n, self.goal.adjacency))
+        set_field(self, "level", checks.between("level", self.level, 0.5, 0.9999, "0.95 gives 95 % intervals."))
+        set_field(self, "clip", checks.between("clip", self.clip, SHORTEST_CLIP, LONGEST_CLIP, _CLIP))
+        self._check_labels()
+        if self.task is TargetKind.CLASSIFICATION:
+            set_field(self, "bins", self.bins if isinstance(self.bins, str | int) else tuple(map(float, self.bins)))
+            self.edges  # noqa: B018  # checks the bins
+        self.event  # noqa: B018  # raises before any data are read
+
+    def _check_labels(self) -> None:
+        set_field = object.__setattr__
+        if self.task is TargetKind.REGRESSION:
+            if self.classes is not None or self.positive is not None:
+                raise ParameterError(argument="classes", rule="must be left out for a regression")
+            if self.label_range is not None:
+                set_field(self, "label_range", checked_pair("label_range", self.label_range))
+            return
+        if self.label_range is not None:
+            raise ParameterError(argument="label_range", rule="must be left out for a classification")
+        if self.classes is None:
+            return
+        classes = tuple(declared_classes(self.classes).tolist())
+        texts = [label_text(label) for label in classes]
+        if len(set(texts)) < len(texts) or any(canonical_cell(label) is None for label in classes):
+            rule = "must be different labels when they are read cell by cell, and none may be a missing value"
+            raise ParameterError(argument="classes", rule=rule, remedy="'01', 1 and True are one label. Rename them.")
+        set_field(self, "classes", classes)
+        if self.positive is not None and label_text(self.positive) not in texts:
+            rule = "must be one of the classes"
+            raise ParameterError(argument="positive", rule=rule, got=shown(self.positive))
+        if self.cells > MOST_CELLS:
+            rule = f"must give at most {MOST_CELLS:,} counts"
+            raise ParameterError(argument="classes", rule=rule, remedy="Merge rare classes.")
+
+    def with_labels(
+        self, *, classes: Sequence[Any] | None = None, label_range: tuple[float, float] | None = None
+    ) -> "EvaluationPlan":
+        """Return the plan with classes or a range that an earlier private stage found; its event is the same (T70).
+
+        Parameters
+        ----------
+        classes
+            Classes of a classification.
+        label_range
+            Range of the labels of a regression.
+
+        Raises
+        ------
+        AssumptionError
+            If the event would change: a class of the curves among more than two classes needs a second histogram.
+        """
+        found = replace(self, classes=None if classes is None else tuple(classes), label_range=label_range)
+        if found.event != self.event:
+            raise AssumptionError(
+                f"{arg('positive')} adds a histogram for more than two classes, and would change the event.",
+                remedy=f"Plan without {arg('positive')}.",
+            )
+        return found
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Neighbouring relation of the goal."""
+        return self.goal.adjacency
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are two classes; also True while the classes are unknown."""
+        return self.classes is None or len(self.classes) == 2
+
+    @property
+    def positive_place(self) -> int | None:
+        """Place of the class of the curves; None if there are no curves."""
+        assert self.classes is not None
+        if self.positive is None:
+            return 1 if self.is_binary else None
+        return [label_text(label) for label in self.classes].index(label_text(self.positive))
+
+    @property
+    def histograms(self) -> int:
+        """Number of histograms of a classification, each of which holds every record once."""
+        curves = not self.is_binary and self.positive is not None
+        return 1 + curves + (self.groups is not None)
+
+    @property
+    def sensitivity(self) -> float:
+        """L2 sensitivity of all released numbers together (T85; T88 for a regression)."""
+        if self.task is TargetKind.CLASSIFICATION:
+            return evaluation_histogram_sensitivity(self.histograms, self.adjacency)
+        return error_sums_sensitivity(self.adjacency, groups=self.groups is not None)
+
+    @cached_property
+    def mechanism(self) -> GaussianMechanism:
+        """Gaussian noise of the release, the same for every number of cells.
+
+        Contributions to the sums of a regression, and the sums, are rounded; the numerical error covers both (T10).
+        """
+        error = 0.0
+        if self.task is TargetKind.REGRESSION:
+            moved = SUM_ROUNDING * records_exchanged(self.adjacency) + self.fixed_point.rounding
+            error = math.sqrt(self.cells) * moved
+        return GaussianMechanism.calibrate(self.sensitivity, self.goal, dim=MOST_DIM, numerical_error=error)
+
+    @cached_property
+    def fixed_point(self) -> FixedPoint:
+        """Fixed-point format of the sums of a regression."""
+        return fixed_point(-FRACTION, l2=self.sensitivity, dim=self.cells)
+
+    @property
+    def event(self) -> Event:
+        """Event of the evaluation: one Gaussian release."""
+        return self.mechanism.event
+
+    @property
+    def noise_deviation(self) -> float:
+        """Standard deviation of the noise of each count or sum, in records (units of the clipping bound for sums)."""
+        return self.mechanism.standard_deviation
+
+    @cached_property
+    def edges(self) -> tuple[float, ...]:
+        """Public edges of the score bins of a classification. A bin holds scores above its left and up to its right
+        edge, so scores above 0.5 are predictions of the positive class.
+        """
+        return score_edges(self.bins, self.noise_deviation, self.n)
+
+    @property
+    def cells(self) -> int:
+        """Number of released counts or sums."""
+        groups = 0 if self.groups is None else len(self.groups.labels)
+        if self.task is TargetKind.REGRESSION:
+            return ERROR_SUMS + groups * GROUP_SUMS
+        if self.classes is None:
+            raise AssumptionError("the number of counts is known once the classes are.", remedy="Call with_labels.")
+        curves = 2 * (len(self.edges) - 1) + 1
+        if self.is_binary:
+            return curves + groups * 5
+        return len(self.classes) ** 2 + 1 + (curves if self.positive is not None else 0) + groups * 2
+
+    @property
+    def why(self) -> tuple[Fact, ...]:
+        """Consequences of the noise, computed from public numbers."""
+        facts = [
+            Fact(
+                "evaluation.noise",
+                "Each released number has Gaussian noise of standard deviation {deviation:.3g} {unit}. All metrics are "
+                "computed from these numbers (T3).",
+                {
+                    "deviation": self.noise_deviation,
+                    "unit": "records"
+                    if self.task is TargetKind.CLASSIFICATION
+                    else "records, with errors in units of half the label range",
+                },
+            ),
+            Fact(
+                "evaluation.records",
+                "The noise of the {metric} exceeds the sampling error below about {records:,} records.",
+                {
+                    "metric": "accuracy" if self.task is TargetKind.CLASSIFICATION else "mean absolute error",
+                    "records": self._records_needed,
+                },
+            ),
+        ]
+        if self.task is TargetKind.CLASSIFICATION and (self.is_binary or self.positive is not None):
+            largest = -math.log(self.clip)
+            alone = log_loss_sensitivity(largest, self.adjacency) / self.sensitivity * self.noise_deviation
+            facts.append(
+                Fact(
+                    "evaluation.log_loss",
+                    "Brier score and log loss follow from the {bins} score bins (T85). A sum of log losses clipped at "
+                    "{largest:.3g} would need its own share of the guarantee: alone, noise of {alone:.3g} (T89).",
+                    {"bins": len(self.edges) - 1, "largest": largest, "alone": alone},
+                )
+            )
+        return tuple(facts)
+
+    @property
+    def _records_needed(self) -> int:
+        """Number of records at which noise and sampling contribute equally, at accuracy 0.85 or a typical error."""
+        if self.task is TargetKind.REGRESSION:
+            return math.ceil((self.noise_deviation / 0.1) ** 2)
+        cells = 2 * (len(self.edges) - 1) + 1 if self.is_binary else 10
+        return math.ceil(self.noise_deviation**2 * cells * 0.375 / (0.85 * 0.15))
+
+    @property
+    def public(self) -> dict[str, object]:
+        """Public numbers of the plan, as stored in the record of a run."""
+        groups = None if self.groups is None else {"column": self.groups.column, "names": list(self.groups.names)}
+        curves = self.task is TargetKind.CLASSIFICATION
+        return {
+            "release": "evaluation",
+            "task": str(self.task),
+            "classes": None if self.classes is None else list(self.classes),
+            "label_range": None if self.label_range is None else list(self.label_range),
+            "positive": self.positive,
+            "score_edges": list(self.edges) if curves else None,
+            "groups": groups,
+            "n": self.n,
+            "level": self.level,
+            "log_loss_clip": self.clip if curves else None,
+            "noise_standard_deviation": self.noise_deviation,
+        }
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """Tags of the theorems behind the guarantee."""
+        own = "T85" if self.task is TargetKind.CLASSIFICATION else "T88"
+        return (own, *self.mechanism.facts.theorems)
+
+    @property
+    def noise(self) -> str:
+        """Description of the noise."""
+        counted = "on the counts of an evaluation" if self.task is TargetKind.CLASSIFICATION else "on sums of errors"
+        return self.mechanism.law.words_at(counted)
+
+    @cached_property
+    def facts(self) -> ReleaseFacts:
+        """Facts of an evaluation as a release of its own."""
+        return ReleaseFacts(
+            goal=self.goal, event=self.event, noise=self.noise, theorems=self.theorems, public=self.public
+        )
+
+    def read(
+        self, labels: object, scores: object = None, *, predictions: object = None, groups: object = None
+    ) -> PrivateScores:
+        """Return the evaluated records, checked for their shapes. They are private.
+
+        Parameters
+        ----------
+        labels
+            True labels, one for each record. A record with a label outside ``classes`` counts as an error.
+        scores
+            Classification: scores in [0, 1] of the positive class, or one column for each class, in the order of
+            ``classes``. A record with a score that is not a number counts as an error.
+        predictions
+            Regression: predicted numbers. More than two classes: predicted labels, if they are not the classes of the
+            largest scores.
+        groups
+            Group of each record, if the plan has groups.
+
+        Raises
+        ------
+        DataError
+            If an array has another shape or length. Values of records never raise an error.
+        """
+        self._require_labels()
+        return private_scores(self, labels, scores=scores, predictions=predictions, groups=groups)
+
+    def draw(self, private: PrivateScores, stream: Stream) -> Metrics:
+        """Return the metrics of the evaluated records.
+
+        **Only this method uses data and noise.** It raises no error that depends on the records; there may be none.
+
+        Parameters
+        ----------
+        private
+            Result of `read`.
+        stream
+            Random bits of the release.
+        """
+        exact = class_counts(self, private) if self.task is TargetKind.CLASSIFICATION else error_sums(self, private)
+        noisy = self.mechanism.noisy(exact, stream)
+        noisy.setflags(write=False)
+        return Metrics(self, noisy)
+
+    def run(
+        self,
+        labels: object,
+        scores: object = None,
+        budget: Budget | None = None,
+        *,
+        predictions: object = None,
+        groups: object = None,
+        bits: Bits | None = None,
+    ) -> Release[Metrics]:
+        """Evaluate private records: check the budget, read, charge, draw, commit.
+
+        Parameters
+        ----------
+        labels, scores, predictions, groups
+            See `read`.
+        budget
+            Budget to charge; None charges nothing.
+        bits
+            Source of randomness; ``NotPrivateBits(seed)`` makes the run reproducible and NOT PRIVATE.
+
+        Returns
+        -------
+        Release
+            The metrics, with guarantee, profile, event and record.
+        """
+        self._require_labels()
+        return release(
+            self.facts,
+            lambda: self.read(labels, scores, predictions=predictions, groups=groups),
+            self.draw,
+            budget=budget,
+            bits=bits,
+        )
+
+    def _require_labels(self) -> None:
+        missing = self.classes if self.task is TargetKind.CLASSIFICATION else self.label_range
+        if missing is None:
+            name = "classes" if self.task is TargetKind.CLASSIFICATION else "label_range"
+            raise ParameterError(argument=name, rule="must be given before records are read")
+
+
+def require_gaussian_goal(goal: object) -> None:
+    """Raise ConversionError unless Gaussian noise can meet the goal: (epsilon, delta) with delta > 0, GDP or zCDP."""
+    if not (isinstance(goal, GDP | ZCDP) or (isinstance(goal, ApproxDP) and goal.delta > 0)):
+        raise ConversionError(
+            "a private evaluation adds Gaussian noise, which meets no pure guarantee (T6), got "
+            f"{arg('goal', shown(goal))}.",
+            remedy=f"Give {arg('delta', '1e-6')}, for example, or a GDP or ZCDP goal.",
+        )
+
+
+def score_edges(bins: object, deviation: float, n: int | None) -> tuple[float, ...]:
+    """Return the public edges of the score bins for the argument ``bins`` of a plan.
+
+    "auto" gives 20 equal bins. If n is public, it gives 10 below 100 standard deviations of the noise, where noise
+    dominates, and 40 above 50,000 records, where the bins do.
+
+    Parameters
+    ----------
+    bins
+        "auto", an even number of bins, or increasing edges from 0 to 1 that contain 0.5.
+    deviation
+        Standard deviation of the noise of a count.
+    n
+        Public number of records; None if it is private.
+    """
+    if isinstance(bins, str) and bins == "auto":
+        few, many = n is not None and n < FEW_RECORDS * deviation, n is not None and n > MANY_RECORDS
+        bins = FEW_BINS if few else MANY_BINS if many else USUAL_BINS
+    if isinstance(bins, str):
+        rule = 'must be "auto", an even number of bins, or edges'
+        raise ParameterError(argument="bins", rule=rule, got=shown(bins))
+    if not isinstance(bins, Sequence):
+        number = checks.count("bins", bins, "20 is a usual number of bins.", least=2, most=MOST_BINS)
+        if number % 2:
+            rule = "must be even, so that 0.5 is an edge"
+            raise ParameterError(argument="bins", rule=rule, got=shown(bins))
+        return tuple((np.arange(number + 1) / number).tolist())
+    edges = tuple(checks.between("bins", edge, 0.0, 1.0) for edge in bins)
+    increasing = all(right - left >= 1e-6 for left, right in pairwise(edges))
+    if not 3 <= len(edges) <= MOST_BINS + 1 or not increasing or (edges[0], edges[-1]) != (0, 1) or 0.5 not in edges:
+        rule = "must be increasing edges from 0 to 1 that contain 0.5"
+        raise ParameterError(argument="bins", rule=rule, remedy="Give (0, 0.25, 0.5, 0.75, 1), for example.")
+    return edges
+
+
+def _public_number(n: object, adjacency: Adjacency) -> int | None:
+    if n is None:
+        return None
+    if adjacency is Adjacency.ADD_REMOVE:
+        rule = f"must be left out under {arg('adjacency', 'add_remove')}, where it is private"
+        raise ParameterError(argument="n", rule=rule, got=shown(n))
+    return checks.count("n", n, "It is the public number of evaluated records.", most=2**31)
+
+
+_CLIP = "It is the smallest probability in the log loss; 0.01 bounds the loss of a record by 4.61."
