@@ -191,7 +191,9 @@ def auc_interval(counts: Floats, kernel: Floats, noise: CellNoise, z: float) -> 
     ]
     of_sample = [
         (neg * (_square(above, -positives[..., None], power) - square * _kernel_square(kernel, 1, power))).sum(axis=-1)
-        + (pos * (_square(below, -negatives[..., None], power) - square * _kernel_square(kernel, 0, power))).sum(axis=-1)
+        + (pos * (_square(below, -negatives[..., None], power) - square * _kernel_square(kernel, 0, power))).sum(
+            axis=-1
+        )
         for power in range(3)
     ]
     variance = Quadratic(*(one + other for one, other in zip(of_noise, of_sample, strict=True)))

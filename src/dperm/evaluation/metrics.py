@@ -20,12 +20,11 @@ from dperm.evaluation.regression import error_intervals, r2_interval
 from dperm.preparation.prepared import TargetKind
 from dperm.presentation.notebook import Html, notebook_card, notebook_grid
 from dperm.presentation.tables import TextTable
-from dperm.sensitivity.evaluation import ERROR_SUMS, GROUP_SUMS
+from dperm.sensitivity.evaluation import ERROR_SUMS
 
 if TYPE_CHECKING:
     from dperm.evaluation.plan import EvaluationPlan
 
-ONE_CLASS = "The curves need the scores of one class: plan with positive=, one of the classes."
 MOST_LISTED = 20
 """Largest number of classes whose precision and recall `Metrics.table` lists."""
 
@@ -111,11 +110,17 @@ class Metrics:
 
     @cached_property
     def balanced_accuracy(self) -> Estimate | None:
-        """Mean of the recalls of all classes; the squared distances of the ends add up as for independent numbers."""
+        """Mean of the recalls of all classes; the squared distances of the ends add up as for independent numbers.
+
+        If the noise hides a class, so that its recall has the interval [0, 1], the ends are the means of all ends.
+        """
         if self.recall is None:
             return None
         found = list(self.recall.values())
         value = sum(one.value for one in found) / len(found)
+        if any((one.low, one.high) == (0.0, 1.0) for one in found):
+            ends = (sum(one.low for one in found) / len(found), sum(one.high for one in found) / len(found))
+            return Estimate(value, *ends, self.plan.level)
         below = math.sqrt(sum((one.value - one.low) ** 2 for one in found)) / len(found)
         above = math.sqrt(sum((one.high - one.value) ** 2 for one in found)) / len(found)
         return Estimate(value, max(value - below, 0.0), min(value + above, 1.0), self.plan.level)
@@ -420,9 +425,7 @@ class Metrics:
         absolute, squared = error_intervals(sums, self.plan.noise_deviation, self._z, n)
         return self._estimate(absolute, unit), self._estimate(squared, unit)
 
-    def _proportion(
-        self, counts: Floats, hits: Floats, noise: CellNoise, *, among: Floats | None = None
-    ) -> Estimate:
+    def _proportion(self, counts: Floats, hits: Floats, noise: CellNoise, *, among: Floats | None = None) -> Estimate:
         return self._estimate(cell_mean(counts, hits, noise, self._z, among=among))
 
     def _estimate(self, found: Interval, unit: float = 1.0) -> Estimate:
