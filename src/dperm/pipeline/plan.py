@@ -12,8 +12,8 @@ from dperm.accounting.event import Event
 from dperm.accounting.parallel import ParallelParts
 from dperm.data.columns import AnyColumn
 from dperm.erm.loss import Loss
-from dperm.evaluation.plan import EvaluationPlan, Groups
 from dperm.errors import AssumptionError
+from dperm.evaluation.plan import EvaluationPlan, Groups
 from dperm.mechanisms.goal import gaussian_mu
 from dperm.mechanisms.run import ReleaseFacts
 from dperm.methods.declared_event import EventMethod

@@ -13,8 +13,8 @@ from dperm.report.definitions import mathematics
 from dperm.report.display import displayed_field, for_display
 from dperm.report.field_values import gaps_of, known_part, stated_part
 from dperm.report.fields import TIERS, NumberedField, gap_text
-from dperm.report.run_facts import STAGES
 from dperm.report.headline import headline_sentences, headline_title
+from dperm.report.run_facts import STAGES
 from dperm.report.summary import exclusions, guarantee_sentences, heading, key_facts, title_of
 
 _ELSEWHERE = ("event",)

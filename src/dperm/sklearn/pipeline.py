@@ -253,6 +253,13 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
             raise ParameterError(argument=f"{self.steps[1][0]}__class_weight", rule=rule)
         return encoder, model
 
+    def _features(self, columns: Sequence[str], target: str | None) -> list[str]:
+        """Return the names of the feature columns; a `PublicTableEncoder` reads its own columns alone."""
+        found = super()._features(columns, target)
+        return (
+            found if isinstance(self._first, PrivateTableEncoder) else [name for name in found if name in self.columns]
+        )
+
     def _method(self, loss: Loss, records: int | None) -> EventMethod:
         chosen = self._last.method
         if chosen == "auto":

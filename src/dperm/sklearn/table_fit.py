@@ -41,9 +41,9 @@ from dperm.methods.sampled_gradient import SampledGradient
 from dperm.noise import NotPrivateBits
 from dperm.noise.bits import Bits, Stream, SystemBits
 from dperm.pipeline.holdout import MOST_HOLDOUT, RecordSplit
+from dperm.pipeline.plan import EVALUATING, PREPARING, TRAINING, TablePlan
 from dperm.preparation.plan import PrivateColumns, warn_few_records
 from dperm.preparation.prepared import Encoding, PreparedTable, TargetKind
-from dperm.pipeline.plan import EVALUATING, PREPARING, TRAINING, TablePlan
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency, Record, Release
 from dperm.privacy.digest import digest
@@ -114,6 +114,10 @@ class PrivateTableModel(BaseEstimator, ABC):
     def _require_labels(self, labels: CanonicalColumn) -> None:
         """Raise DataError for labels outside their declaration."""
 
+    def _features(self, columns: Sequence[str], target: str | None) -> list[str]:
+        """Return the names of the feature columns."""
+        return [column for column in columns if column != target]
+
     def _method(self, loss: Loss, records: int | None) -> EventMethod:
         """Return the method of the training stage, chosen by public numbers."""
         return SampledGradient() if loss.outputs > 1 and records is not None else ObjectivePerturbation()
@@ -141,7 +145,7 @@ class PrivateTableModel(BaseEstimator, ABC):
             raise ParameterError(argument="epsilon", rule=rule, remedy="Choose 1.0, for example.")
         declared = dict(PublicEncoder(self.columns).columns) if self.columns else {}
         name = target or LABELS
-        features = [column for column in columns if column != name]
+        features = self._features(columns, name)
         missing = [column for column in declared if column not in features]
         if missing:
             raise DataError(f"the table must have a column named {shown(missing[0])}.")
@@ -198,7 +202,7 @@ class PrivateTableModel(BaseEstimator, ABC):
         if target is not None and target not in names:
             raise DataError(f"the table must have a column named {shown(target)}.")
         name = target if target is not None else _name_of(y, names)
-        features = [column for column in names if column != target]
+        features = self._features(names, target)
         seed = parameters.seed_of(self.random_state)
         unknown = _unknown_transformers(budget, seeded=seed is not None)
         rows = row_count(X, features)
@@ -322,6 +326,13 @@ class PrivateTableModel(BaseEstimator, ABC):
         spec = spec.clipped(descent_clip(spec) if isinstance(plan.method, SampledGradient) else default_clip(spec))
         training = plan.method.plan_from_event(spec, plan.training_event, plan.training_goal)
         y = cell_labels(private.labels, labels.classes)
+        if not len(y):  # the coins chose no training record: one record of weight 0 stands for none, without an error
+            features, y = (
+                encoder.transform(
+                    {name: [None] for name in encoder.columns}, sparse=prefers_sparse(encoder), unseen="other"
+                ),
+                np.array([np.nan]),
+            )
         data = PrivateData(
             features,
             y,

@@ -22,8 +22,8 @@ from dperm.erm.residual_losses import Squared
 from dperm.erm.softmax import Softmax
 from dperm.errors import DpermWarning, ParameterError
 from dperm.pipeline.holdout import HOLDOUT
-from dperm.preparation.prepared import PreparedTable, TargetKind
 from dperm.pipeline.plan import TablePlan
+from dperm.preparation.prepared import PreparedTable, TargetKind
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
 from dperm.sklearn.classifiers import PrivateLogisticRegression
