@@ -95,7 +95,7 @@ def test_declared_columns_are_free_and_the_model_is_the_one_of_the_python_api(ra
     given = {"columns": part.columns, "classes": part.target.classes, "random_state": 3}
     table["hours"] = table["hours"].numbers
     with pytest.warns(DpermWarning, match="NOT PRIVATE"):
-        model = PrivateTableClassifier(epsilon=8.0, delta=1e-6, **given).fit(table, target="income")
+        model = PrivateTableClassifier(epsilon=8.0, delta=1e-6, holdout=0.0, **given).fit(table, target="income")
     stored = load_stored("model.dperm")
     assert (stored.estimator.coef_ == model.model_.coef_).all() and stored.schema == model.schema_
     assert isinstance(stored.schema, Schema)

@@ -255,9 +255,9 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
 
     def _features(self, columns: Sequence[str], target: str | None) -> list[str]:
         """Return the names of the feature columns; a `PublicTableEncoder` reads its own columns alone."""
-        found = super()._features(columns, target)
+        found, encoder = super()._features(columns, target), self._first
         return (
-            found if isinstance(self._first, PrivateTableEncoder) else [name for name in found if name in self.columns]
+            found if isinstance(encoder, PrivateTableEncoder) else [name for name in found if name in encoder.columns]
         )
 
     def _method(self, loss: Loss, records: int | None) -> EventMethod:

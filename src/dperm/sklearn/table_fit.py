@@ -208,7 +208,7 @@ class PrivateTableModel(BaseEstimator, ABC):
         rows = row_count(X, features)
         plan = self.plan(features, name, public_rows(Adjacency.of(self.adjacency), self.n, rows))
         if plan.preparation is not None:
-            warn_few_records(plan.preparation, plan.training_records, stacklevel=2)
+            warn_few_records(plan.preparation, plan.n, stacklevel=2)
         labels = y if target is None else next(raw_columns(X, [target]))
         bits = SystemBits() if seed is None else NotPrivateBits(seed)
         return self._run(
@@ -327,12 +327,9 @@ class PrivateTableModel(BaseEstimator, ABC):
         training = plan.method.plan_from_event(spec, plan.training_event, plan.training_goal)
         y = cell_labels(private.labels, labels.classes)
         if not len(y):  # the coins chose no training record: one record of weight 0 stands for none, without an error
-            features, y = (
-                encoder.transform(
-                    {name: [None] for name in encoder.columns}, sparse=prefers_sparse(encoder), unseen="other"
-                ),
-                np.array([np.nan]),
-            )
+            missing = {name: [None] for name in encoder.columns}
+            features = encoder.transform(missing, sparse=prefers_sparse(encoder), unseen="other")
+            y = np.array([np.nan])
         data = PrivateData(
             features,
             y,
