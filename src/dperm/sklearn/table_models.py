@@ -25,6 +25,7 @@ from dperm.data.encoder import PublicEncoder
 from dperm.data.labels import declared_classes
 from dperm.data.pipeline_steps import UNKNOWN, checked_transformers, is_in_joblib_worker
 from dperm.data.schema import Schema, TargetSchema
+from dperm.data.score_sources import checked_score_source
 from dperm.data.space import checked_pair
 from dperm.data.tables import column_names, raw_columns
 from dperm.erm.loss import Loss
@@ -46,6 +47,7 @@ from dperm.privacy import Adjacency, Record, Release
 from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement
 from dperm.report import statement as make_statement
+from dperm.report.run_facts import SCORES
 from dperm.sklearn import files, parameters
 from dperm.sklearn.classifiers import PrivateLogisticRegression
 from dperm.sklearn.files import prefers_sparse
@@ -78,6 +80,7 @@ class _PrivateTable:
     labels: CanonicalColumn
     target: str
     unknown: tuple[str, ...] = ()
+    scored: str = ""
 
 
 class PrivateTableModel(BaseEstimator, ABC):
@@ -166,6 +169,9 @@ class PrivateTableModel(BaseEstimator, ABC):
         DataError
             If X is not a table with columns of equal length, or a declared column violates its declaration. Nothing is
             charged. Cell values of other columns never cause an error.
+        LeakError
+            If scikit-learn evaluates the model on the private data and ``allow_unprotected_scores`` is False, or if X
+            was transformed by a fitted transformer. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the fit. Nothing is charged.
         AssumptionError
@@ -181,12 +187,19 @@ class PrivateTableModel(BaseEstimator, ABC):
         name = target if target is not None else _name_of(y, names)
         features = [column for column in names if column != target]
         seed = parameters.seed_of(self.random_state)
+        scored = checked_score_source(self.allow_unprotected_scores)
         unknown = _unknown_transformers(budget, seeded=seed is not None)
         rows = row_count(X, features)
         plan = self.plan(features, name, public_rows(Adjacency.of(self.adjacency), self.n, rows))
         warn_few_records(plan.preparation, plan.n, stacklevel=2)
         labels = y if target is None else next(raw_columns(X, [target]))
-        return self._run(plan, lambda: replace(self._read(plan, X, labels, name), unknown=unknown), budget, seed)
+        return self._run(
+            plan,
+            lambda: replace(self._read(plan, X, labels, name), unknown=unknown, scored=scored),
+            budget=budget,
+            seed=seed,
+            scored=scored,
+        )
 
     def _read(self, plan: TablePlan, table: object, labels: object, target: str) -> "_PrivateTable":
         """Return the private table, after checking its declared parts and its number of rows."""
@@ -208,7 +221,13 @@ class PrivateTableModel(BaseEstimator, ABC):
         return _PrivateTable(private, declared, column, target)
 
     def _run(
-        self, plan: TablePlan, table: Callable[[], "_PrivateTable"], budget: Budget | None, seed: int | None
+        self,
+        plan: TablePlan,
+        table: Callable[[], "_PrivateTable"],
+        *,
+        budget: Budget | None,
+        seed: int | None,
+        scored: str,
     ) -> Self:
         bits: Bits | None = None
         if seed is not None:
@@ -224,7 +243,7 @@ class PrivateTableModel(BaseEstimator, ABC):
             else:
                 fitted = prepared_fit_result(found, plan, run)
         if isinstance(found, PreparedTable):
-            self._set_schema(alone, plan)
+            self._set_schema(alone.with_public({**alone.record.public, **({SCORES: scored} if scored else {})}), plan)
             raise AssumptionError(_NO_LABELS[self.task], remedy=_MORE)
         return self._set_fitted(found, fitted, plan)
 
@@ -272,6 +291,7 @@ class PrivateTableModel(BaseEstimator, ABC):
             names=None,
             invalid="drop",
             fitted_transformers=private.unknown,
+            unprotected_scores=private.scored,
         )
         bounded = enforce(features, y, space, labels.target, invalid="drop", most_rows=training.most_rows)
         known = (
@@ -440,6 +460,8 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         outside ``classes`` contribute nothing.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
+    allow_unprotected_scores : bool, default=False
+        Whether scikit-learn may evaluate the model on the private data, as in `PrivateLogisticRegression`.
     random_state : int, Generator or RandomState, default=None
         Seed, which makes the fit reproducible and NOT PRIVATE.
 
@@ -490,6 +512,7 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         n: int | None = None,
         invalid: str = "raise",
         ledger: Any = None,
+        allow_unprotected_scores: bool = False,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -503,6 +526,7 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         self.n = n
         self.invalid = invalid
         self.ledger = ledger
+        self.allow_unprotected_scores = allow_unprotected_scores
         self.random_state = random_state
 
     def predict_proba(self, X: object) -> Floats:
@@ -590,7 +614,7 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
 
     Parameters
     ----------
-    epsilon, delta, adjacency, columns, encoding, clip, n, invalid, ledger, random_state
+    epsilon, delta, adjacency, columns, encoding, clip, n, invalid, ledger, allow_unprotected_scores, random_state
         See `PrivateTableClassifier`.
     label_range : (low, high), default=None
         Public range of the labels, which costs nothing; None finds it privately.
@@ -628,6 +652,7 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
         n: int | None = None,
         invalid: str = "raise",
         ledger: Any = None,
+        allow_unprotected_scores: bool = False,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -641,6 +666,7 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
         self.n = n
         self.invalid = invalid
         self.ledger = ledger
+        self.allow_unprotected_scores = allow_unprotected_scores
         self.random_state = random_state
 
     def _loss(self) -> Loss:
