@@ -77,10 +77,11 @@ def checked_score_source(allowed: object) -> str:
     if source and not is_allowed:
         if source == "validation_curve":  # other functions report failed fits
             warnings.warn(_NOT_A_NUMBER, DpermWarning, stacklevel=3)
+        folds = "Fit a stack or a calibration with n_jobs=None. " if source == WORKER else ""
         raise LeakError(
             f"{source} evaluates models on the private data without noise. No guarantee covers the scores or "
             f"predictions, or a choice of models and parameters by them.",
-            remedy=f"Choose parameters with PrivateSearch, or compute PrivateMetrics on held-out records. With "
+            remedy=f"{folds}Choose parameters with PrivateSearch, or compute PrivateMetrics on held-out records. With "
             f"{arg('allow_unprotected_scores', True)} every fit is charged, and its statement says that the scores are "
             f"NOT COVERED.",
         )
