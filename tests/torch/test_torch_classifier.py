@@ -247,6 +247,7 @@ def test_clone_parameters_pipelines_search_and_pickle():
     assert isinstance(clone(classifier(nn.Linear(3, 2))).module, nn.Module)
     pipeline = make_pipeline(FunctionTransformer(np.tanh), model).fit(X, y)
     assert pipeline.predict(X).shape == (60,)
+    model.set_params(allow_unprotected_scores=True)
     search = GridSearchCV(model, {"clip_norm": [0.5, 1.0]}, cv=2).fit(X, y)
     again = pickle.loads(pickle.dumps(search.best_estimator_))
     assert (again.predict(X) == search.best_estimator_.predict(X)).all()

@@ -24,6 +24,7 @@ Not detected:
 scikit-learn is not imported here: without it in memory, it computes no scores.
 """
 
+import math
 import sys
 import warnings
 from types import FrameType
@@ -88,6 +89,26 @@ def checked_score_source(allowed: object) -> str:
     return source
 
 
+def check_pipeline_scores() -> None:
+    """Refuse the fit of a private transformer in a pipeline whose model would refuse the evaluation later.
+
+    The transformer is charged before the model is fitted. This check makes the refusal free of charge.
+
+    Raises
+    ------
+    LeakError
+        As in `checked_score_source`, by the arguments of the private model at the end of the pipeline.
+    """
+    for frame in frames():
+        model = frame.f_locals.get("self")
+        if not _is_of(model, "sklearn.pipeline", "Pipeline"):
+            continue
+        while _is_of(model, "sklearn.pipeline", "Pipeline"):
+            model = model.steps[-1][1]
+        if hasattr(model, "allow_unprotected_scores") and model.epsilon != math.inf:
+            checked_score_source(model.allow_unprotected_scores)
+
+
 def score_source() -> str:
     """Return the name of the outermost function, class or callback on the call stack that evaluates the running fit.
 
@@ -141,7 +162,7 @@ def _callback(owner: object) -> str:
     return next((f"the callback {kind}" for kind in kinds if kind not in _WITHOUT_SCORES), "")
 
 
-def _is_of(value: object, module: str, name: str) -> bool:
+def _is_of(value: Any, module: str, name: str) -> bool:
     return isinstance(value, getattr(sys.modules.get(module), name, ()))
 
 
