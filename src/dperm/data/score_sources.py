@@ -76,7 +76,7 @@ def checked_score_source(allowed: object) -> str:
     """
     is_allowed, source = checks.truth("allow_unprotected_scores", allowed), score_source()
     if source and not is_allowed:
-        if source == "validation_curve":  # other functions report failed fits
+        if source == "validation_curve" and not _raises_errors():  # other functions report failed fits
             warnings.warn(_NOT_A_NUMBER, DpermWarning, stacklevel=3)
         folds = "Fit a stack or a calibration with n_jobs=None. " if source == WORKER else ""
         raise LeakError(
@@ -121,6 +121,12 @@ def score_source() -> str:
     found = [call.evaluation for place, call in enumerate(calls) if call.evaluation and not _cross_fits(calls[place:])]
     public = [name for name in found if name != WORKER]
     return (public or found or [""])[-1]
+
+
+def _raises_errors() -> bool:
+    """Whether the running evaluation passes on the error of a failed fit."""
+    folds = (frame for frame in frames() if frame.f_code.co_name == "_fit_and_score")
+    return any(fold.f_locals.get("error_score") == "raise" for fold in folds)
 
 
 def _cross_fits(calls: list[_Call]) -> bool:
