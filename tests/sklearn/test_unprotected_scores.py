@@ -71,7 +71,7 @@ EVALUATIONS = {
     "LearningCurveDisplay": lambda one: LearningCurveDisplay.from_estimator(one, X, Y, train_sizes=[1.0], **RAISE),
     "permutation_test_score": lambda one: permutation_test_score(one, X, Y, cv=2, n_permutations=1),
     "RFECV": lambda one: RFECV(one, cv=2).fit(X, Y),
-    "BaggingClassifier with oob_score": lambda one: BaggingClassifier(one, 2, oob_score=True).fit(X, Y),
+    "BaggingClassifier with oob_score": lambda one: BaggingClassifier(one, 20, oob_score=True).fit(X, Y),
 }
 CROSS_FITS = {
     "calibration": lambda one: CalibratedClassifierCV(one, cv=2).fit(X, Y),
@@ -169,15 +169,16 @@ def test_folds_in_workers_are_found(backend, tmp_path):
     budget = Ledger.open(tmp_path / "people.ledger", limit, dataset="people", unit="one person", blocks=4)
     one = model(ledger=budget)
     with parallel_config(backend, n_jobs=2):
-        with pytest.raises(LeakError, match=r"^cross-validation evaluates.*with n_jobs=None"):
-            cross_val_score(one, X, Y, **RAISE)
-        with pytest.raises(LeakError, match=r"^cross-validation"):
-            cross_val_predict(one, X, Y, cv=2)
-        with pytest.raises(ValueError, match="allow_unprotected_scores"):  # the failure of all fits
+        if backend == "threading":  # an error of a fold would stop the processes of loky, which are slow to start
+            with pytest.raises(LeakError, match=r"^cross-validation evaluates.*with n_jobs=None"):
+                cross_val_predict(one, X, Y, cv=2)
+        with pytest.raises(ValueError, match=r"All the 2 fits failed(?s:.*)LeakError: cross-validation evaluates"):
+            cross_val_score(one, X, Y, cv=2)
+        with pytest.raises(ValueError, match=r"All the 2 fits failed(?s:.*)LeakError: GridSearchCV evaluates"):
             GridSearchCV(one, {}, cv=2).fit(X, Y)
         assert not budget.bookings()
         one.set_params(allow_unprotected_scores=True)
-        found = cross_validate(one, X, Y, return_estimator=True, **RAISE)["estimator"]
+        found = cross_validate(one, X, Y, cv=2, return_estimator=True)["estimator"]
     assert len(budget.bookings()) == 2
     assert all("NOT COVERED: the scores and predictions of cross-validation" in str(each.statement_) for each in found)
 
