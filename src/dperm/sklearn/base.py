@@ -247,8 +247,11 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
 
         The fit without noise has the same C and the same clip, and is solved exactly. To compute this fit, use
         ``epsilon=inf``, ``C=1 / plan_.spec.strength`` and ``clip=statement_["mechanism"]["clip_share"]``. For
-        method="bolt_on", the fit without noise is the same gradient descent without the noise. The intervals account
-        for the noise only, and not for sampling variation or the bias of regularization and clipping.
+        method="bolt_on", the fit without noise is the same gradient descent without the noise.
+
+        The intervals cover the noise only. They are not confidence intervals for a population: they do not account for
+        sampling variation, or for the bias of regularization and clipping. Behind a transformer in a pipeline, they are
+        those of the transformed columns, for the transformer as it was fitted.
 
         Parameters
         ----------
@@ -264,8 +267,8 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         Raises
         ------
         AssumptionError
-            If the method does not add its noise to the coefficients, so that the effect of the noise depends on the
-            data.
+            If the method is not "output" or "bolt_on". The other methods do not add their noise to the coefficients,
+            and its effect on them depends on the data.
         """
         check_is_fitted(self)
         return noise_interval(self._fitted, level)

@@ -372,6 +372,25 @@ class PrivateTableModel(BaseEstimator, ABC):
         check_is_fitted(self)
         self.model_.write_statement(path, fields=fields, overwrite=overwrite)
 
+    def noise_interval(self, level: float = 0.95) -> "tuple[Floats, Floats]":
+        """Refuse: the methods of this class do not add their noise to the coefficients.
+
+        The intervals exist for a pipeline of `PrivateTableEncoder` and a linear model with ``method="output"``.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Coverage probability of each interval, in (0, 1).
+
+        Raises
+        ------
+        AssumptionError
+            Always after a fit; the message names the method and a fit that has intervals.
+        """
+        check_is_fitted(self)
+        low, high = self.model_.noise_interval(level)
+        return low, high
+
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the schema and the model to one file, which `load_model` and ``dperm predict`` read.
 
