@@ -100,7 +100,7 @@ def check_pipeline_scores() -> None:
         As in `checked_score_source`, by the arguments of the private model at the end of the pipeline.
     """
     for frame in frames():
-        model = frame.f_locals.get("self")
+        model: Any = frame.f_locals.get("self")
         if not _is_of(model, "sklearn.pipeline", "Pipeline"):
             continue
         while _is_of(model, "sklearn.pipeline", "Pipeline"):
