@@ -24,7 +24,7 @@ from dperm.privacy.profile import PrivacyProfile
 from dperm.report import plots
 from dperm.report.budget_facts import account_name, covering_accounts
 from dperm.report.definitions import changed_by, unit_of
-from dperm.report.field_values import is_pair, known_part, stated_part, uncovered_preparation
+from dperm.report.field_values import is_pair, known_part, stated_part, uncovered_parts
 from dperm.report.headline import format_rate
 from dperm.report.plot_style import COLORS, INK, INSTALL, LINE
 from dperm.report.profile_samples import ProfileSamples
@@ -84,7 +84,7 @@ def figures_html(fields: Mapping[str, object], profile: PrivacyProfile | None) -
 
 
 def _figures(fields: Mapping[str, object], profile: PrivacyProfile | None) -> Iterator[PageFigure]:
-    if profile is not None and isinstance(fields["profile"], Mapping) and not uncovered_preparation(fields):
+    if profile is not None and isinstance(fields["profile"], Mapping) and not uncovered_parts(fields):
         samples = ProfileSamples.of(profile)
         yield _attack(samples, unit_of(fields), changed_by(fields))
         yield _profile(samples, fields["parameters"])

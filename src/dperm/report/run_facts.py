@@ -44,6 +44,8 @@ TAKEN_AS_PUBLIC = (
 """Public quantities of a fit; the other public numbers of its record describe the mechanism."""
 TRANSFORMERS = "fitted_transformers"
 """Key in records for the transformers that a pipeline fitted to the data before the model."""
+SCORES = "unprotected_scores"
+"""Key in records for the function, class or callback that evaluated the model on the private data."""
 PREPARATION = "preparation"
 """Key in records for the private preparation of the table, which the guarantee covers."""
 UNNAMED = "unnamed mechanism"
@@ -111,6 +113,10 @@ UNKNOWN_TRANSFORMERS = (
     names.UNCOVERED
     + "the model was fitted in a joblib worker, where a surrounding pipeline cannot be detected. No guarantee covers "
     "transformers that were fitted to the private data before the model, or predictions that use them."
+)
+UNPROTECTED_SCORES = (
+    names.UNCOVERED_SCORES + "and predictions of {} on the private data, and the choice of models and parameters by "
+    "them. The guarantee of this fit covers the coefficients, for parameters that were fixed before the data were seen."
 )
 STATISTICS = "The fit itself used no statistics of the data except the public quantities in field 11."
 SCHEMES = {"poisson": "Poisson sampling", "without_replacement": "sampling without replacement"}
@@ -204,6 +210,7 @@ def run_facts(record: Record) -> dict[str, object]:
         "code_version": record.versions or names.NOT_RECORDED,
         "time": names.NOT_RECORDED if record.timestamp is None else record.timestamp,
         "limits": _limits(record),
+        **({"tuning": " ".join(uncovered_scores(record))} if uncovered_scores(record) else {}),
     }
 
 
@@ -311,6 +318,12 @@ def uncovered_transformers(record: Record) -> tuple[str, ...]:
     return (*fitted, UNKNOWN_TRANSFORMERS) if UNKNOWN in listed else fitted
 
 
+def uncovered_scores(record: Record) -> tuple[str, ...]:
+    """Return the sentence about scores on the private data that the guarantee does not cover; empty for most fits."""
+    source = record.public.get(SCORES)
+    return (UNPROTECTED_SCORES.format(source),) if source else ()
+
+
 def _preprocessing(record: Record, usual: str) -> str:
     return " ".join((*uncovered_transformers(record), usual))
 
@@ -325,9 +338,10 @@ def _limits(record: Record) -> tuple[str, ...]:
     """Return the limitations of a release, those of grade "fast" before the others of a training run."""
     if is_training(record):
         own = (TRAINING_FAST, LOOP, MIXING) if record.grade == "fast" else (LOOP, MIXING, ROUNDING)
-        return (*uncovered_transformers(record), *LIMITS, *own)
+        return (*uncovered_transformers(record), *uncovered_scores(record), *LIMITS, *own)
     return (
         *uncovered_transformers(record),
+        *uncovered_scores(record),
         *schema_sentences(record),
         *LIMITS[:-1],
         _assumed(record),

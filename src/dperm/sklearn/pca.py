@@ -18,6 +18,7 @@ from dperm.data.arrays import Floats
 from dperm.data.encoded import EncodedMatrix, EncodingFacts, encoded, facts_of
 from dperm.data.pipeline_steps import checked_transformers
 from dperm.data.row_scaling import scaled_down
+from dperm.data.score_sources import check_pipeline_scores
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms.releases import Covariance
 from dperm.presentation.spelling import arg
@@ -181,12 +182,13 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
             If X is not a matrix of finite numbers, dense or of an encoder. Nothing is charged.
         LeakError
             If a pipeline fitted an earlier transformer to the private data without a guarantee, or charged it to
-            another account. Nothing is charged.
+            another account, or if scikit-learn evaluates its model on the private data. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the release. Nothing is charged.
         """
         budget, seed = parameters.budget_of(self.ledger), parameters.seed_of(self.random_state)
         facts = facts_of(X)
+        check_pipeline_scores()
         earlier = checked_transformers(budget=budget, seeded=seed is not None, facts=facts)
         planned = type(self)(**{**self.get_params(deep=False), "feature_norm": self._norm_of(facts)})
         matrix, names = _matrix(X)

@@ -21,6 +21,7 @@ from dperm.data.encoded import EncodingFacts, encoded, facts_of
 from dperm.data.encoder import PublicEncoder
 from dperm.data.pipeline_steps import checked_transformers
 from dperm.data.row_scaling import scaled_down
+from dperm.data.score_sources import check_pipeline_scores
 from dperm.data.space import NARROWEST
 from dperm.data.tables import is_table, named_columns
 from dperm.errors import DataError, ParameterError
@@ -406,6 +407,7 @@ def _plan(estimator: Any, columns: int | Sequence[str], *, pooled: bool, row_nor
 def _fit(estimator: Any, X: object) -> PreparedNumbers:
     """Release the numbers of a private table, and set the attributes that all transformers share."""
     budget, seed = parameters.budget_of(estimator.ledger), parameters.seed_of(estimator.random_state)
+    check_pipeline_scores()
     earlier = checked_transformers(budget=budget, seeded=seed is not None, facts=facts_of(X))
     table = named_columns(X)
     plan = estimator.plan(tuple(table))

@@ -26,6 +26,7 @@ from dperm.data.columns import Unseen
 from dperm.data.encoder import PublicEncoder
 from dperm.data.pipeline_steps import UNKNOWN, checked_transformers, is_in_joblib_worker
 from dperm.data.schema import Schema, TargetSchema
+from dperm.data.score_sources import checked_score_source
 from dperm.data.table_part import TablePart, common_length
 from dperm.data.tables import column_names, raw_columns
 from dperm.erm.loss import Loss
@@ -50,6 +51,7 @@ from dperm.privacy.digest import digest
 from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement
 from dperm.report import statement as make_statement
+from dperm.report.run_facts import SCORES
 from dperm.sklearn import files, parameters
 from dperm.sklearn.files import prefers_sparse
 from dperm.sklearn.fit_result import FitResult, PrivateData, prepared_fit_result, without_release
@@ -83,6 +85,7 @@ class _PrivateTable:
     target: str
     evaluation: "_EvaluationRecords | None" = None
     unknown: tuple[str, ...] = ()
+    scored: str = ""
 
 
 @dataclass(frozen=True)
@@ -189,6 +192,9 @@ class PrivateTableModel(BaseEstimator, ABC):
         DataError
             If X is not a table with columns of equal length, or a declared column violates its declaration. Nothing is
             charged. Cell values of other columns never cause an error.
+        LeakError
+            If scikit-learn evaluates the model on the private data and ``allow_unprotected_scores`` is False, or if X
+            was transformed by a fitted transformer. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the fit. Nothing is charged.
         AssumptionError
@@ -204,6 +210,7 @@ class PrivateTableModel(BaseEstimator, ABC):
         name = target if target is not None else _name_of(y, names)
         features = self._features(names, target)
         seed = parameters.seed_of(self.random_state)
+        scored = checked_score_source(self.allow_unprotected_scores)
         unknown = _unknown_transformers(budget, seeded=seed is not None)
         rows = row_count(X, features)
         plan = self.plan(features, name, public_rows(Adjacency.of(self.adjacency), self.n, rows))
@@ -213,9 +220,10 @@ class PrivateTableModel(BaseEstimator, ABC):
         bits = SystemBits() if seed is None else NotPrivateBits(seed)
         return self._run(
             plan,
-            lambda: replace(self._read(plan, X, labels, name, coins=bits.stream()), unknown=unknown),
+            lambda: replace(self._read(plan, X, labels, name, coins=bits.stream()), unknown=unknown, scored=scored),
             budget,
             bits=bits,
+            scored=scored,
         )
 
     def _read(self, plan: TablePlan, table: object, labels: object, target: str, *, coins: Stream) -> "_PrivateTable":
@@ -255,7 +263,15 @@ class PrivateTableModel(BaseEstimator, ABC):
         """Treatment of values outside their declarations while the records of a fit are encoded."""
         return "raise" if invalid_rows(self.invalid) == "raise" else "other"
 
-    def _run(self, plan: TablePlan, table: Callable[[], "_PrivateTable"], budget: Budget | None, *, bits: Bits) -> Self:
+    def _run(
+        self,
+        plan: TablePlan,
+        table: Callable[[], "_PrivateTable"],
+        budget: Budget | None,
+        *,
+        bits: Bits,
+        scored: str,
+    ) -> Self:
         ready = prepare_release(plan.facts, table, budget=budget, bits=bits)
         with ready.charged() as run:
             with np.errstate(all="ignore"):
@@ -265,7 +281,7 @@ class PrivateTableModel(BaseEstimator, ABC):
             else:
                 fitted = prepared_fit_result(found, plan, run)
         if isinstance(found, PreparedTable):
-            self._set_schema(alone, plan)
+            self._set_schema(alone.with_public({**alone.record.public, **({SCORES: scored} if scored else {})}), plan)
             raise AssumptionError(_NO_LABELS[self.task], remedy=_MORE)
         return self._set_fitted(found, fitted, plan)
 
@@ -338,6 +354,7 @@ class PrivateTableModel(BaseEstimator, ABC):
             names=None,
             invalid="drop",
             fitted_transformers=private.unknown,
+            unprotected_scores=private.scored,
         )
         bounded = enforce(features, y, space, labels.target, invalid="drop", most_rows=training.most_rows)
         known = (
@@ -441,6 +458,25 @@ class PrivateTableModel(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         self.model_.write_statement(path, fields=fields, overwrite=overwrite)
+
+    def noise_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Refuse: the methods of this class do not add their noise to the coefficients.
+
+        The intervals exist for a pipeline of `PrivateTableEncoder` and a linear model with ``method="output"``.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Coverage probability of each interval, in (0, 1).
+
+        Raises
+        ------
+        AssumptionError
+            Always after a fit; the message names the method and a fit that has intervals.
+        """
+        check_is_fitted(self)
+        low, high = self.model_.noise_interval(level)
+        return low, high
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the schema and the model to one file, which `load_model` and ``dperm predict`` read.

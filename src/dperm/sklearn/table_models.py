@@ -73,6 +73,8 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         each group too. The noise grows by a factor of at most sqrt(2).
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
+    allow_unprotected_scores : bool, default=False
+        Whether scikit-learn may evaluate the model on the private data, as in `PrivateLogisticRegression`.
     random_state : int, Generator or RandomState, default=None
         Seed, which makes the fit reproducible and NOT PRIVATE.
 
@@ -127,6 +129,7 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         holdout: float = HOLDOUT,
         groups: Mapping[str, Sequence[Any]] | None = None,
         ledger: Any = None,
+        allow_unprotected_scores: bool = False,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -142,6 +145,7 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         self.holdout = holdout
         self.groups = groups
         self.ledger = ledger
+        self.allow_unprotected_scores = allow_unprotected_scores
         self.random_state = random_state
 
     def predict_proba(self, X: object) -> Floats:
@@ -265,6 +269,7 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
         holdout: float = HOLDOUT,
         groups: Mapping[str, Sequence[Any]] | None = None,
         ledger: Any = None,
+        allow_unprotected_scores: bool = False,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -280,6 +285,7 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
         self.holdout = holdout
         self.groups = groups
         self.ledger = ledger
+        self.allow_unprotected_scores = allow_unprotected_scores
         self.random_state = random_state
 
     def _loss(self) -> Loss:
