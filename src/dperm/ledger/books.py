@@ -158,7 +158,7 @@ class Store(Protocol):
         """
 
     def backup(self, path: Path) -> None:
-        """Write the whole ledger, as of one moment, to a new file with mode 0600: it contains the signing key.
+        """Write a consistent snapshot of the whole ledger to a new file with mode 0600: it contains the signing key.
 
         Raises
         ------
@@ -167,7 +167,7 @@ class Store(Protocol):
         """
 
     def read(self) -> AbstractContextManager[Books]:
-        """Return the books as of one moment.
+        """Return a consistent snapshot of the books.
 
         Raises
         ------
@@ -176,7 +176,7 @@ class Store(Protocol):
         """
 
     def write(self, accounts: Iterable[str]) -> AbstractContextManager[Books]:
-        """Return the books for a change of these accounts: durable on exit, undone on an exception.
+        """Return the books for changes of these accounts: durable on exit, undone on an exception.
 
-        Nobody else changes these accounts during the block.
+        No other transaction changes these accounts during the ``with`` block.
         """

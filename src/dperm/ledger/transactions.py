@@ -45,7 +45,7 @@ def transact(store: Store, accounts: Iterable[str], action: Callable[[Books], Re
 
 
 def consult(store: Store, query: Callable[[Books], Result]) -> Result:
-    """Return the result of ``query`` on the books as of one moment."""
+    """Return the result of ``query`` on a consistent snapshot of the books."""
     return _with_retries(store.read, query)
 
 
@@ -64,7 +64,7 @@ def _with_retries(begin: Callable[[], AbstractContextManager[Books]], action: Ca
 
 @contextmanager
 def checked_write(store: Store, accounts: Iterable[str]) -> Iterator[Books]:
-    """Yield the books for a change, after checking that all lines written by this process are present.
+    """Yield the books for writing, after checking that all lines written by this process are present.
 
     Raises
     ------

@@ -74,13 +74,14 @@ class PreparedNumbers:
     Attributes
     ----------
     columns
-        Released cells of each column, by name; the same for all columns if they were pooled.
+        Released histogram of each column (edges and noisy counts), by column name; the same for all columns if they were
+        pooled.
     profiles
         Released profiles: one for each column, or a single one for all.
     records
         Noisy estimate of the number of records.
     rows
-        Released row norms; None if they were not released.
+        Released histogram of the row norms, and the norm to which rows are scaled down; None if they were not released.
     """
 
     columns: Mapping[str, NumericCells] = field(repr=False)
@@ -94,7 +95,10 @@ class PreparedNumbers:
         return scaling_encoder(self.columns)
 
     def bounds(self, quantiles: tuple[float, float]) -> list[tuple[float, float] | None]:
-        """Return the two quantiles of each column; None for a column in which nothing was found. Post-processing."""
+        """Return the two quantiles of each column; None for a column in which no range was found.
+
+        This is post-processing and costs no privacy.
+        """
         found = [number_range(cells, quantiles) for cells in self.columns.values()]
         return [None if one is None else (one[0], one[2]) for one in found]
 

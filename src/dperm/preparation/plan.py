@@ -221,7 +221,7 @@ class PreparationPlan:
 
     @property
     def category_records(self) -> int:
-        """Smallest number of records at which a category or class is released with probability 1/2 (T73)."""
+        """Smallest number of records at which a category or class is released with probability at least 1/2 (T73)."""
         return math.ceil(self.value_threshold)
 
     @property
@@ -261,7 +261,7 @@ class PreparationPlan:
         return (
             Fact(
                 "preparation.columns",
-                "One guarantee covers the preparation of {columns} columns. It finds their {found}.",
+                "One guarantee covers the preparation of {columns} columns. The preparation finds their {found}.",
                 {
                     "columns": self.width,
                     "found": "kinds, missing values, ranges, bins and categories (T72-T75)"
@@ -271,8 +271,8 @@ class PreparationPlan:
             ),
             Fact(
                 "preparation.category",
-                "A category or class held by {records} records is released with probability 1/2 (T73). Categories that "
-                "are not released share one feature.",
+                "A category or class held by {records} records is released with probability at least 1/2 (T73). "
+                "Categories that are not released share one feature.",
                 {"records": self.category_records},
             ),
             Fact(

@@ -37,7 +37,10 @@ class Encoding(StrEnum):
 
     @classmethod
     def of(cls, encoding: object, columns: int) -> "Encoding":
-        """Return the encoding of an estimator's argument; "auto" depends on the public number of feature columns."""
+        """Return the encoding selected by the argument ``encoding`` of an estimator.
+
+        "auto" depends on the public number of feature columns.
+        """
         if isinstance(encoding, str) and encoding == "auto":
             return cls.SCALED if columns > MOST_BINNED_COLUMNS else cls.BINS
         if not isinstance(encoding, str) or encoding not in tuple(cls):

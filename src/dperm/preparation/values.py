@@ -26,7 +26,7 @@ VISIBLE = 2.5
 
 @dataclass(frozen=True)
 class NumericCells:
-    """Released cells of a numeric column.
+    """Released histogram of a numeric column. Its intervals are called cells.
 
     Attributes
     ----------

@@ -109,7 +109,7 @@ def _several_records(fields: Mapping[str, object]) -> str:
         return STATED_RECORDS.format(several_units(fields), unit_of(fields)) + quotation
     numbers = as_mapping(parameters)
     weaker = next((text for name, text in _GROUPS.items() if name in numbers), "the guarantee is weaker")
-    delta = _DELTA_GROWS if numbers.get("delta") else ""
+    delta = _DELTA_GROWS if numbers.get("delta") and not _holds_without_delta(fields) else ""
     several = f"for a person {several_units(fields, 'k')}, {weaker}{delta}"
     return f"A person {several_units(fields)} has less protection: {several}."
 
@@ -127,9 +127,19 @@ def _without_delta(parameters: Mapping[str, Any], profile: Mapping[str, Any]) ->
     pure = profile.get("epsilon_at_delta_zero")
     if not parameters.get("delta") or pure is None:
         return ""
-    if pure <= parameters["epsilon"]:
+    if _is_pure(parameters, profile):
         return " The guarantee also holds with delta = 0, without the additive term."
     return f" With delta = 0, without the additive term, the guarantee holds with epsilon = {format_up(pure)}."
+
+
+def _holds_without_delta(fields: Mapping[str, object]) -> bool:
+    return _is_pure(as_mapping(fields["parameters"]), as_mapping(fields["profile"]))
+
+
+def _is_pure(parameters: Mapping[str, Any], profile: Mapping[str, Any]) -> bool:
+    """Whether the guarantee holds with its epsilon and delta = 0; then k records have k epsilon and delta = 0 (T4)."""
+    pure, epsilon = profile.get("epsilon_at_delta_zero"), parameters.get("epsilon")
+    return pure is not None and epsilon is not None and pure <= epsilon
 
 
 def _one_in(delta: float) -> str:

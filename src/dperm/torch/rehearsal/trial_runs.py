@@ -146,7 +146,8 @@ class Rehearsal:
     """Rehearsals of one training run: trial batches, their comparison, and the schedule of later rehearsals.
 
     *Guarantees.* Rehearsals release nothing: losses and gradients of trial batches are only compared, and enter no
-    sum. They are tests, not proofs; `docs/torch.md` lists the mixing they detect and the mixing that remains trusted.
+    sum. They are tests, not proofs; `docs/torch.md` lists which kinds of mixing of records they detect, and which kinds
+    they can miss.
 
     Attributes
     ----------
@@ -161,7 +162,8 @@ class Rehearsal:
     sees_steps
         Whether ordinary steps call `compare`. A later rehearsal then needs no run of the full batch.
     refusal
-        Message for a loop that fails at the most recent batch; empty for ordinary batches.
+        Error message if the loop fails on the current trial batch; empty unless that batch has a single row or unusual
+        values.
     """
 
     gradients: PerExampleGradients
@@ -218,8 +220,8 @@ class Rehearsal:
     def batches(self, batch: Batch, rows: int, draws: int, *, charged: bool = True) -> Iterator[tuple[Batch, int]]:
         """Yield trial batches made from ``batch``, each with its number of rows; the caller passes losses to `note`.
 
-        Before the charge the trial batches include foreign values and a single row, because errors of the loop cost
-        nothing then.
+        Before the charge, when an error of the loop costs nothing, the trial batches also include batches with unusual
+        values in one row (such as infinity) and a batch of a single row.
 
         Raises
         ------
