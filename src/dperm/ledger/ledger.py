@@ -61,8 +61,8 @@ class Ledger:
     Notes
     -----
     **Guarantees.** All charged releases together satisfy the limit of the account (T14), even if they are chosen
-    adaptively, and even after crashes. If the limit was changed, the largest limit so far applies. Failures after a
-    charge are not refunded.
+    adaptively, and even after crashes. If the limit was changed, the largest limit so far applies, provided that no
+    limit was raised in response to releases (``change_limit``). Failures after a charge are not refunded.
 
     Examples
     --------
@@ -348,7 +348,7 @@ class Ledger:
         return Fingerprint(consult(self._store, lambda books: books.identity().fingerprint_key))
 
     def check(self, event: Event) -> None:
-        """Raise an error if ``reserve`` would raise one now. Nothing is charged.
+        """Raise the error that ``reserve`` would raise for this event now. Nothing is charged.
 
         Parameters
         ----------
@@ -388,7 +388,7 @@ class Ledger:
         event
             Accounting event of the release.
         request_id
-            Id of the request. The default is the id of the ledger object, or a random id.
+            Id of the request. The default is ``request_id`` of the ledger object, or a random id if that is None.
         facts
             JSON data about the run, stored with the event.
 
@@ -515,7 +515,7 @@ class Ledger:
 
 
 def _known_places(books: Books, line: list[AccountFacts], known: Entry, event: object) -> tuple[EntryReference, ...]:
-    """Return the lines of an earlier booking of a request; raise if its event differs."""
+    """Return the entries of an earlier booking of a request; raise if its event differs."""
     if known.body["event"] != event:
         raise BudgetError(
             f"request id {known.request_id!r} was used for {json.dumps(known.body['event'])}, and is asked for "

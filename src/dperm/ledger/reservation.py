@@ -98,7 +98,7 @@ class LedgerReservation:
         Parameters
         ----------
         draws
-            Number of draws that this run has already made.
+            Number of noise draws that this run has already made.
 
         Returns
         -------
@@ -218,7 +218,7 @@ class Booking:
 
 
 def bookings(facts: AccountFacts, entries: Iterable[Entry]) -> tuple[Booking, ...]:
-    """Return the charges among the lines of an account."""
+    """Return the charges among the entries of an account."""
     lines = list(entries)
     closed = {line.about: line for line in lines if line.kind in CLOSED}
     return tuple(_booking(facts, line, closed.get(line.seq)) for line in lines if line.kind is EntryKind.RESERVE)

@@ -67,11 +67,12 @@ class PreparedTable:
         Noisy estimate of the number of records.
     constant
         Names of columns that the encoder leaves out: those without any value or range above the noise, and those whose
-        features would all have the names of others.
+        features would all have the names of features of other columns.
     profiles, values
-        Released counts of each prepared column, by name.
+        Released profile, and released values or histogram, of each prepared column, by name.
     rows
-        Released norms of the encoded rows; None unless numbers are only scaled (T76).
+        Released histogram of the norms of the encoded rows, and the norm to which rows are scaled down; None unless
+        numbers are only scaled (T76).
     """
 
     encoder: PublicEncoder
@@ -97,7 +98,7 @@ class PreparedTable:
         most_classes: int,
         encoding: Encoding = Encoding.BINS,
     ) -> "PreparedTable":
-        """Return the table that follows from released counts; post-processing (T3).
+        """Return the facts that follow from released counts. This is post-processing (T3).
 
         Parameters
         ----------
@@ -139,7 +140,7 @@ class PreparedTable:
 
     @property
     def norm(self) -> float:
-        """Norm to which encoded rows are scaled down; without released row norms, the bound on every row."""
+        """Norm to which encoded rows are scaled down, or the bound on the norm of every row if none was released."""
         return self.encoder.norm if self.rows is None else self.rows.norm
 
     @property

@@ -146,7 +146,7 @@ class TablePlan:
 
     @property
     def declares_values(self) -> bool:
-        """Whether some columns or the labels are declared, so that their values may break a declaration."""
+        """Whether some columns or the labels are declared, so that values in the data may violate a declaration."""
         return bool(self.preparation.declared) or self.preparation.target is None
 
     @property
@@ -171,7 +171,7 @@ class TablePlan:
 
     @property
     def facts(self) -> ReleaseFacts:
-        """Facts of the release known before data are read."""
+        """Public facts of the release, known before data are read."""
         return ReleaseFacts(
             goal=self.goal,
             event=self.event,

@@ -33,7 +33,7 @@ def lira(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> MembershipResult:
-    """Run LiRA, the likelihood-ratio attack, on models created by ``make``; each is trained on half of the records.
+    """Run LiRA, the likelihood-ratio attack, on models created by ``make`` and trained on random halves of the records.
 
     The function trains ``models`` models, and each record is in half of them. Each model in turn is the target; the
     attacker uses all other models, except the model trained on the other half. Scores pooled over targets are
@@ -106,7 +106,7 @@ def lira_logistic(
 
 
 def lira_on_scores(scores: Reals, mask: Mask, *, adjacency: Adjacency | str = "add_remove") -> MembershipResult:
-    """Attack K models with LiRA, given the scores (n, K) of models trained elsewhere with `paired_coins`.
+    """Attack K models with LiRA, given their scores (n, K). Train each model on its records from `paired_coins`.
 
     Parameters
     ----------

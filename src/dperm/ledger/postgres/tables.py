@@ -165,4 +165,4 @@ MIGRATION: tuple[LiteralString, ...] = (
     "UPDATE dperm.ledger SET format = 2",
     "ALTER TABLE dperm.ledger ENABLE TRIGGER ledger_kept",
 )
-"""Statements from format 1 to 2; no line, meter or key changes."""
+"""Statements from format 1 to 2; no entry, meter or key changes."""

@@ -129,7 +129,7 @@ class SQLiteStore:
             )
 
     def _require_new(self, mark: LedgerMark | None) -> None:
-        """Refuse a new ledger at the place of an earlier one with lines."""
+        """Refuse a new ledger at the place of an earlier one with entries."""
         if mark is not None:
             raise LedgerError(
                 f"there was a ledger at {str(self.path)!r}, according to the mark beside it, and it is missing or "
@@ -142,8 +142,8 @@ class SQLiteStore:
         """Refuse a file without tables, or older than its mark.
 
         If an older file replaces the ledger, or overwrites it, SQLite applies the log of the old file to it: the last
-        lines may exist while others are missing. So a ledger that differs from its mark is verified completely, once.
-        This also happens after a crash between a line and its mark.
+        entries may exist while others are missing. So a ledger that differs from its mark is verified completely, once.
+        This also happens after a crash between an entry and its mark.
         """
         books.identity()
         if not whole and (problems := problems_in(books)):

@@ -136,4 +136,4 @@ MIGRATION = (
     "UPDATE ledger SET format = 2",
     LEDGER_UNCHANGED,
 )
-"""Statements from format 1 to 2; no line, meter or key changes."""
+"""Statements from format 1 to 2; no entry, meter or key changes."""

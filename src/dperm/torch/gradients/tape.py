@@ -93,7 +93,7 @@ class Tape:
         self.entries.append(TapeEntry(_Lifted(parameter), nn.Module(), (), expanded, ()))
 
     def graph_above(self, losses: Tensor) -> list[Node]:
-        """Return the nodes of the graph from ``losses`` down to the recorded layers, excluding the nodes of these layers."""
+        """Return the nodes of the graph between ``losses`` and the recorded layers, excluding the layers."""
         layers = {entry.edge.node for entry in self.entries if isinstance(entry.edge, GradientEdge)}
         found: list[Node] = []
         waiting, seen = [losses.grad_fn], set(layers)
