@@ -127,19 +127,15 @@ def _without_delta(parameters: Mapping[str, Any], profile: Mapping[str, Any]) ->
     pure = profile.get("epsilon_at_delta_zero")
     if not parameters.get("delta") or pure is None:
         return ""
-    if _is_pure(parameters, profile):
+    if pure <= parameters["epsilon"]:
         return " The guarantee also holds with delta = 0, without the additive term."
     return f" With delta = 0, without the additive term, the guarantee holds with epsilon = {format_up(pure)}."
 
 
 def _holds_without_delta(fields: Mapping[str, object]) -> bool:
-    return _is_pure(as_mapping(fields["parameters"]), as_mapping(fields["profile"]))
-
-
-def _is_pure(parameters: Mapping[str, Any], profile: Mapping[str, Any]) -> bool:
-    """Whether the guarantee holds with its epsilon and delta = 0; then k records have k epsilon and delta = 0 (T4)."""
-    pure, epsilon = profile.get("epsilon_at_delta_zero"), parameters.get("epsilon")
-    return pure is not None and epsilon is not None and pure <= epsilon
+    """Whether an (epsilon, delta) guarantee also holds with delta = 0; then k records have (k epsilon, 0) (T4)."""
+    pure = as_mapping(fields["profile"]).get("epsilon_at_delta_zero")
+    return pure is not None and float(pure) <= as_mapping(fields["parameters"]).get("epsilon", 0.0)
 
 
 def _one_in(delta: float) -> str:

@@ -51,7 +51,7 @@ class EncodedSchema:
         return not {"classes", "label_range"}.isdisjoint(self.supplied)
 
     def as_data(self) -> dict[str, object]:
-        """Return the schema as plain data, for the record of the fit."""
+        """Return the schema as plain data, to store in the record of the fit."""
         return {**self.facts.source(), "supplied": list(self.supplied)}
 
 
