@@ -34,7 +34,7 @@ DeltaOfFit = Annotated[
     float | None,
     number(
         "--delta",
-        f"{DELTA_HELP} --prepare needs a delta greater than 0, unless all columns and the target are declared.",
+        "Delta of the guarantee; 0 for pure DP, which --prepare does not support.",
         show_default=_ACCOUNT_DELTA,
     ),
 ]
