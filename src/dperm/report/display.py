@@ -53,7 +53,12 @@ _MECHANISM_TERMS = {
     "weight": "largest class weight",
 }
 _SAMPLING_TERMS = {"assumed": "assumed in the accounting", "run": "used in the run", "why": "why they agree"}
-_INVALID = {"raise": "an error is raised", "drop": "records with invalid values are left out"}
+_INVALID = {"raise": "an error is raised", "drop": "records with an invalid feature or label have weight 0"}
+_INVALID_OF_SCHEMA = {
+    **_INVALID,
+    "drop": "missing and undeclared values of the features are encoded; records with an invalid label have weight 0",
+}
+"""Treatment of invalid values if a schema, declared or released, encodes the columns."""
 
 
 def for_display(key: str, value: object) -> object:
@@ -114,7 +119,8 @@ def _public_quantities(value: object) -> object:
     """Say what happens to invalid values, instead of the value of the argument."""
     if not isinstance(value, Mapping) or value.get("invalid") not in _INVALID:
         return value
-    return {**value, "invalid": _INVALID[value["invalid"]]}
+    texts = _INVALID_OF_SCHEMA if "schema_digest" in value else _INVALID
+    return {**value, "invalid": texts[value["invalid"]]}
 
 
 def _ledger_entry(entry: object) -> object:

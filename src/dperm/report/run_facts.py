@@ -72,8 +72,9 @@ STAGES, METRICS, HOLDOUT = "stages", "metrics", "holdout"
 """Keys in records for the stages of a release, its metrics, and the share of records held out for them."""
 PREPARED_PREPROCESSING = (
     "A private preparation found the kinds, ranges, bins and categories of the columns, and the labels of the target "
-    "unless they were declared. It read each cell independently of the others. The guarantee covers it. The bounds, "
-    "norm and classes in field 11 were found by it, except those of declared columns."
+    "unless they were declared. It read each cell independently of the others. The guarantee covers it. The "
+    "preparation also determined the bounds and categories in field 10 and the norm and classes in field 11, except "
+    "those that were declared."
 )
 PREPARED_STATISTICS = "The fit used no statistics of the data except the released schema, which the guarantee covers."
 PREPARED_LIMIT = (

@@ -114,7 +114,7 @@ def _several_records(fields: Mapping[str, object]) -> str:
         return STATED_RECORDS.format(several_units(fields), unit_of(fields)) + quotation
     numbers = as_mapping(parameters)
     weaker = next((text for name, text in _GROUPS.items() if name in numbers), "the guarantee is weaker")
-    delta = _DELTA_GROWS if numbers.get("delta") else ""
+    delta = _DELTA_GROWS if numbers.get("delta") and not _holds_without_delta(fields) else ""
     several = f"for a person {several_units(fields, 'k')}, {weaker}{delta}"
     return f"A person {several_units(fields)} has less protection: {several}."
 
@@ -135,6 +135,12 @@ def _without_delta(parameters: Mapping[str, Any], profile: Mapping[str, Any]) ->
     if pure <= parameters["epsilon"]:
         return " The guarantee also holds with delta = 0, without the additive term."
     return f" With delta = 0, without the additive term, the guarantee holds with epsilon = {format_up(pure)}."
+
+
+def _holds_without_delta(fields: Mapping[str, object]) -> bool:
+    """Whether an (epsilon, delta) guarantee also holds with delta = 0; then k records have (k epsilon, 0) (T4)."""
+    pure = as_mapping(fields["profile"]).get("epsilon_at_delta_zero")
+    return pure is not None and float(pure) <= as_mapping(fields["parameters"]).get("epsilon", 0.0)
 
 
 def _one_in(delta: float) -> str:

@@ -105,7 +105,7 @@ class FitResult:
     coef, intercept
         Coefficients in the user's units: one row and one number for each score of a record.
     units
-        Linear map from the released coefficients to these.
+        Linear map from the released coefficients to ``coef`` and ``intercept``.
     classes
         Class labels, sorted; None for a regression.
     release

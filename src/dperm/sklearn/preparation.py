@@ -38,9 +38,10 @@ LABELS = "y"
 class PrivateTableEncoder(TransformerMixin, BaseEstimator):
     """Find the kinds, ranges, bins, categories and classes of a raw table privately, and encode the table.
 
-    Nothing about the columns has to be public except their names. ``fit`` releases one private schema for all columns
-    at once (T72-T75). ``transform`` learns nothing from the data, and encodes any table with these columns. Each cell
-    is read on its own, so one record cannot change how another record is read.
+    About the columns, only their names have to be public; under replace_one, the number of records is public too.
+    ``fit`` releases one private schema for all columns at once (T72-T75). ``transform`` learns nothing from the data,
+    and encodes any table with the columns of the fit. Each cell is read on its own, so one record cannot change how
+    another record is read.
 
     Parameters
     ----------

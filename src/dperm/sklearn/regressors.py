@@ -123,9 +123,9 @@ class PrivateLinearRegression(PrivateLinearRegressor):
         described under ``label_range`` and ``bounds``; None lets the plan choose it. The intercept is regularized too,
         towards the middle of ``label_range``.
     clip : float, default=None
-        Residual at which the gradient of a row of the largest norm is clipped, as a share of half the width of
-        ``label_range``, in (0, 1]. Shorter rows are clipped at larger residuals. Noise is proportional to ``clip``.
-        None lets the plan choose (1/4). Without noise (``epsilon=inf``), None disables clipping.
+        Residual beyond which gradients are clipped, as a fraction of half the width of ``label_range``, in (0, 1]. The
+        value applies to rows of the largest norm; shorter rows are clipped at larger residuals. Noise is proportional
+        to ``clip``. None lets the plan choose (1/4). Without noise (``epsilon=inf``), None disables clipping.
     fit_intercept : bool, default=True
         Whether to fit an intercept. Without one, ``intercept_`` is the middle of ``label_range``, the prediction for a
         row in the middle of the bounds.

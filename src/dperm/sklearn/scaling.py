@@ -191,7 +191,7 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
 
     @property
     def encoding_facts(self) -> EncodingFacts:
-        """Released facts that the scaled rows carry, with the guarantee of the release."""
+        """Released facts that are attached to the scaled rows: encoder, bound on the row norm and guarantee."""
         check_is_fitted(self)
         return _facts(self, self.encoder_, length=self.norm_)
 
@@ -342,7 +342,8 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            Finite numbers within ``bounds_``. They carry no norm: pass ``bounds_`` to an estimator as ``bounds``.
+            Finite numbers within ``bounds_``. The array carries no bound on the row norm for ``feature_norm="auto"``,
+            so pass ``bounds_`` to an estimator as ``bounds``.
         """
         check_is_fitted(self)
         read = canonical_columns(_columns_of(self, X), self.plan_.columns)
@@ -354,7 +355,7 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
 
     @property
     def encoding_facts(self) -> EncodingFacts:
-        """Released facts that the rows carry: the guarantee of the release, and no norm."""
+        """Released facts that are attached to the rows: the guarantee of the release, but no bound on the row norm."""
         check_is_fitted(self)
         return _facts(self, None, length=math.inf)
 

@@ -33,11 +33,12 @@ from dperm.sklearn.table_fit import PrivateTableModel, require_declared_classes,
 
 @final
 class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
-    """Logistic regression on a raw table; nothing but the column names has to be public.
+    """Logistic regression on a raw table, without public bounds, categories or classes.
 
     One release with one guarantee contains a private schema (kinds, ranges, bins, categories and classes, T72-T75), a
-    model of the encoded table, and its metrics on held-out records (T71, T85). Everything is decided and charged before
-    the table is read (T70).
+    model of the encoded table, and its metrics on held-out records (T71, T85). All noise levels are fixed, and the
+    budget is checked, before the table is read (T70). The budget is charged before any noise is drawn. The column names
+    must be public, and under replace_one also the number of records.
 
     Parameters
     ----------
@@ -222,7 +223,7 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
 
 @final
 class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
-    """Linear regression on a raw table; nothing but the column names has to be public.
+    """Linear regression on a raw table, without public bounds, categories or range of the target.
 
     One release with one guarantee contains a private schema, which includes the range of the labels, a model of the
     encoded table, and its metrics on held-out records (T88). See `PrivateTableClassifier`.
