@@ -9,7 +9,6 @@ The queries may depend on earlier releases, because the noise does not (T70).
 
 import math
 import warnings
-from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,7 +23,7 @@ from dperm.data.arrays import Floats
 from dperm.data.canonical import CanonicalColumn, canonical_columns
 from dperm.data.columns import AnyColumn
 from dperm.data.identity import same_text
-from dperm.data.table_part import Rows, TablePart
+from dperm.data.table_part import Rows, TablePart, joined_columns
 from dperm.data.tables import raw_columns
 from dperm.errors import AssumptionError, ConversionError, DataError, DpermWarning, ParameterError
 from dperm.mechanisms.calibration import MOST_DIM
@@ -384,8 +383,7 @@ class PreparationPlan:
         )
         if self.norm_noise is None:
             return found
-        table = ChainMap({}, private.raw, private.declared)  # type: ignore[arg-type]  # it is only read
-        norms = found.encoder.row_norms(table, unseen="other")
+        norms = found.encoder.row_norms(joined_columns(private.raw, private.declared), unseen="other")
         return replace(found, rows=noisy_row_norms(norms, found.encoder.norm, self.norm_noise, stream))
 
     def _is_number(self, name: str, by_majority: bool) -> bool:

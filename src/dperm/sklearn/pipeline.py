@@ -156,7 +156,7 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         """Steps by name."""
         return dict(self.steps)
 
-    @available_if(_predicts_probabilities)
+    @available_if(_predicts_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: object) -> Floats:
         """Return the probabilities of the classes, one column per class.
 
@@ -168,7 +168,7 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         rows = self._encoded(X)
         return np.asarray(self.model_.predict_proba(rows))
 
-    @available_if(_is_classification)
+    @available_if(_is_classification)  # type: ignore[untyped-decorator]
     def decision_function(self, X: object) -> Floats:
         """Return the scores of the rows.
 

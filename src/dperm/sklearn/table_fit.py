@@ -5,7 +5,6 @@
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -27,7 +26,7 @@ from dperm.data.encoder import PublicEncoder
 from dperm.data.pipeline_steps import UNKNOWN, checked_transformers, is_in_joblib_worker
 from dperm.data.schema import Schema, TargetSchema
 from dperm.data.score_sources import checked_score_source
-from dperm.data.table_part import TablePart, common_length
+from dperm.data.table_part import TablePart, common_length, joined_columns
 from dperm.data.tables import column_names, raw_columns
 from dperm.erm.loss import Loss
 from dperm.errors import AssumptionError, DataError, DpermWarning, LeakError, ParameterError
@@ -332,9 +331,7 @@ class PrivateTableModel(BaseEstimator, ABC):
     ) -> "_TrainedModel":
         """Train on the training records, encoded by the released schema."""
         encoder = prepared.encoder
-        # read only, one column at a time
-        found = {} if private.columns is None else private.columns.raw
-        table = ChainMap({}, found, private.declared)  # type: ignore[arg-type]
+        table = joined_columns({} if private.columns is None else private.columns.raw, private.declared)
         features = encoder.transform(table, sparse=prefers_sparse(encoder), unseen=self._unseen)
         space = estimator._space(features.shape[1], None)
         labels = estimator._planned_labels()
@@ -390,7 +387,7 @@ class PrivateTableModel(BaseEstimator, ABC):
         self.model_ = found.estimator._set_fitted(fitted, FeatureColumns(prepared.encoder))
         self.schema_, self.prepared_, self.plan_ = found.schema, prepared, plan
         self.guarantee_, self.profile_, self.record_ = fitted.guarantee, fitted.profile, fitted.record
-        self.n_records_ = None if plan.preparation is None else prepared.records / (1 - plan.holdout)
+        self.n_records_: float | None = None if plan.preparation is None else prepared.records / (1 - plan.holdout)
         self.metrics_ = found.metrics
         self.__dict__.pop("release_", None)
         self._set_features(prepared)
