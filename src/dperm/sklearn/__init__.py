@@ -11,6 +11,7 @@ from dperm.sklearn.files import load_model, save_model
 from dperm.sklearn.regressors import PrivateHuberRegressor, PrivateLinearRegression, PrivateQuantileRegressor
 
 if TYPE_CHECKING:
+    from dperm.sklearn.metrics import PrivateMetrics
     from dperm.sklearn.pca import PrivatePCA
     from dperm.sklearn.preparation import PrivateTableEncoder
     from dperm.sklearn.scaling import PrivateBounds, PrivateScaler
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _ON_FIRST_USE = {
     "PrivateBounds": "dperm.sklearn.scaling",
+    "PrivateMetrics": "dperm.sklearn.metrics",
     "PrivatePCA": "dperm.sklearn.pca",
     "PrivateScaler": "dperm.sklearn.scaling",
     "PrivateTableClassifier": "dperm.sklearn.table_models",
@@ -32,6 +34,7 @@ __all__ = [
     "PrivateLinearRegression",
     "PrivateLinearSVC",
     "PrivateLogisticRegression",
+    "PrivateMetrics",
     "PrivatePCA",
     "PrivateQuantileRegressor",
     "PrivateScaler",
