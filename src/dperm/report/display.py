@@ -141,10 +141,18 @@ def _sentence(value: object) -> object:
     return capitalize(value)
 
 
+def _utility(value: object) -> object:
+    """Name the points of a measured utility, and leave the curves of private metrics to the plots."""
+    if not isinstance(value, Mapping):
+        return value
+    return with_measure_names({key: item for key, item in value.items() if key not in _CURVES})
+
+
+_CURVES = ("auc", "roc", "calibration", "classes", "confusion")
 _PREPARE: dict[str, Callable[[object], object]] = {
     **dict.fromkeys(("flavour", "unit_of_privacy", "trust_model", "adjacency", "covered", "composition"), _sentence),
     "data_domain": _named({names.DECLARED: "columns, with enforced bounds and categories"}),
-    "utility": with_measure_names,
+    "utility": _utility,
     "profile": _profile,
     "mechanism": _named(_MECHANISM_TERMS),
     "sampling": _named(_SAMPLING_TERMS),

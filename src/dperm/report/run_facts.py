@@ -238,18 +238,25 @@ def _fit_facts(record: Record) -> dict[str, object]:
     taken = {name: public.pop(name) for name in TAKEN_AS_PUBLIC if name in public}
     method = public.pop("method", UNNAMED)
     metrics = public.pop(METRICS, None)
-    utility = {"utility": {"evaluated on": HELD_OUT.format(public[HOLDOUT]), **metrics}} if metrics else {}
     return {
         "public_quantities": taken,
         "mechanism": {"name": method, **public, "event": record.event},
         "covered": COVERED_FIT_ONLY
         if uncovered_transformers(record)
         else " ".join((_covered_by_fit(method, record), *schema_sentences(record))),
-        **utility,
+        **({} if metrics is None else {"utility": _utility_facts(metrics, public[HOLDOUT])}),
         "preprocessing": _preprocessing(record, _usual_preprocessing(record)),
         "nonprivate_statistics": _usual_statistics(record),
         **why,
     }
+
+
+def _utility_facts(metrics: object, holdout: object) -> dict[str, object]:
+    """Return the metrics of the evaluation stage: the table for readers, and the numbers of the plots."""
+    data = dict(metrics) if isinstance(metrics, Mapping) else {}
+    shown = {key: data[key] for key in ("records", "level") if key in data}
+    curves = {key: data[key] for key in ("auc", "roc", "calibration", "classes", "confusion") if data.get(key)}
+    return {"evaluated_on": HELD_OUT.format(holdout), **shown, METRICS: data.get("summary", []), **curves}
 
 
 def _usual_preprocessing(record: Record) -> str:
