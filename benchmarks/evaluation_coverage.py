@@ -188,7 +188,7 @@ def regression(population: str) -> Iterator[Row]:
                 deviation = plan.noise_deviation
                 sums = exact + deviation * rng.normal(size=exact.shape)
                 private = known is None
-                absolute, root = error_intervals(sums[:, [0, 1, 2, 5]], deviation, Z, known)
+                absolute, root = error_intervals(sums[:, [0, 1, 2, 5]], deviation, Z, n=known)
                 r2 = r2_interval(sums, deviation, Z, known)
                 of_mae = np.sqrt(n * spread["MAE"] + deviation**2 * (1 + private * mae**2)) / n
                 of_mse = np.sqrt(n * spread["RMSE"] + deviation**2 * (1 + private * mse**2)) / n

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dperm.data.arrays import Floats
+from dperm.data.arrays import Floats, Mask
 
 AREAS = (0.02, 0.98)
 """Range of the estimated area under the ROC curve at which its sampling variance is evaluated."""
@@ -91,23 +91,30 @@ def ratio_interval(
     Returns
     -------
     Interval
-        Values and ends; the value is the middle of the interval if the denominator is not positive.
+        Values and ends. The value is the middle of the interval if the denominator is not positive. An interval
+        outside the limits is replaced by that of the nearest ratio within them.
     """
     low, high = limits
-    inside = np.clip(top, low * bottom, high * bottom)  # the true ratio is within the limits, so this moves towards it
-    top = np.where(bottom > 0, inside, top)
-    square = bottom**2 - z * z * variance.c2
-    linear = -2 * top * bottom - z * z * variance.c1
-    constant = top**2 - z * z * variance.c0
     with np.errstate(all="ignore"):
-        root = np.sqrt(np.maximum(linear**2 - 4 * square * constant, 0.0))
-        ends = np.sort(np.stack([(-linear - root) / (2 * square), (-linear + root) / (2 * square)]), axis=0)
-        bounded = (square > 0) & np.isfinite(ends).all(axis=0)
+        ends, bounded = _ends(top, bottom, variance, z)
+        nearest = np.clip(top, low * bottom, high * bottom)
+        outside = bounded & ((ends[1] <= low) | (ends[0] >= high))
+        ends = np.where(outside, _ends(nearest, bottom, variance, z)[0], ends)
         left = np.where(bounded, np.clip(ends[0], low, high), low)
         right = np.where(bounded, np.clip(ends[1], low, high), high)
         value = np.where(bottom > 0, np.clip(top / bottom, low, high), (left + right) / 2)
     value = np.where(np.isfinite(value), value, (left + right) / 2)
     return Interval(value, np.minimum(left, value), np.maximum(right, value))
+
+
+def _ends(top: Floats, bottom: Floats, variance: Quadratic, z: float) -> tuple[Floats, Mask]:
+    """Return the roots of (top - a bottom)^2 = z^2 V(a), and whether the set between them is an interval."""
+    square = bottom**2 - z * z * variance.c2
+    linear = -2 * top * bottom - z * z * variance.c1
+    constant = top**2 - z * z * variance.c0
+    root = np.sqrt(np.maximum(linear**2 - 4 * square * constant, 0.0))
+    ends = np.sort(np.stack([(-linear - root) / (2 * square), (-linear + root) / (2 * square)]), axis=0)
+    return ends, (square > 0) & np.asarray(np.isfinite(ends).all(axis=0))
 
 
 def cell_mean(

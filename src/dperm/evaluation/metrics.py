@@ -20,7 +20,7 @@ from dperm.evaluation.regression import error_intervals, r2_interval
 from dperm.preparation.prepared import TargetKind
 from dperm.presentation.notebook import Html, notebook_card, notebook_grid
 from dperm.presentation.tables import TextTable
-from dperm.sensitivity.evaluation import ERROR_SUMS
+from dperm.sensitivity.evaluation import ERROR_SUMS, FOURTH, GROUP_FOURTH
 
 if TYPE_CHECKING:
     from dperm.evaluation.plan import EvaluationPlan
@@ -247,7 +247,7 @@ class Metrics:
         own = own.reshape(len(names), -1)
         if self._classifies:
             return {name: self._group_rates(own, place) for place, name in enumerate(names)}
-        found = {name: self._errors(own[place], None) for place, name in enumerate(names)}
+        found = {name: self._errors(own[place], None, fourth=GROUP_FOURTH) for place, name in enumerate(names)}
         return {name: {"mae": mae, "rmse": rmse} for name, (mae, rmse) in found.items()}
 
     @property
@@ -416,12 +416,12 @@ class Metrics:
             "false_positive_rate": rate([1], [0, 1]),
         }
 
-    def _errors(self, sums: Floats, n: int | None) -> tuple[Estimate, Estimate]:
+    def _errors(self, sums: Floats, n: int | None, *, fourth: float = FOURTH) -> tuple[Estimate, Estimate]:
         """Return MAE and RMSE in units of the labels."""
         assert self.plan.label_range is not None
         low, high = self.plan.label_range
         unit = (high - low) / 2
-        absolute, squared = error_intervals(sums, self.plan.noise_deviation, self._z, n)
+        absolute, squared = error_intervals(sums, self.plan.noise_deviation, self._z, n=n, fourth=fourth)
         return self._estimate(absolute, unit), self._estimate(squared, unit)
 
     def _proportion(self, counts: Floats, hits: Floats, noise: CellNoise, *, among: Floats | None = None) -> Estimate:
