@@ -26,6 +26,7 @@ from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.releases.fixed_point import FixedPoint, fixed_point
 from dperm.mechanisms.run import ReleaseFacts, release
 from dperm.noise.bits import Bits, Stream
+from dperm.preparation.plan import about
 from dperm.preparation.prepared import TargetKind
 from dperm.presentation.facts import Fact
 from dperm.presentation.spelling import arg
@@ -302,7 +303,7 @@ class EvaluationPlan:
                 "The noise of the {metric} exceeds the sampling error below about {records:,} records.",
                 {
                     "metric": "accuracy" if self.task is TargetKind.CLASSIFICATION else "mean absolute error",
-                    "records": self._records_needed,
+                    "records": about(self._records_needed),
                 },
             ),
         ]
