@@ -11,13 +11,13 @@ from scipy.spatial.distance import cdist
 
 from dperm import GDP, ZCDP, Adjacency, ApproxDP, PureDP, account
 from dperm.errors import AssumptionError, ConversionError, ParameterError
-from dperm.evaluation import EvaluationPlan, Groups
+from dperm.evaluation import DeclaredGroups, EvaluationPlan
 from dperm.evaluation.records import class_counts, contributions, error_sums
 from dperm.noise import NotPrivateBits
 from dperm.sensitivity import error_sums_sensitivity, evaluation_histogram_sensitivity, log_loss_sensitivity
 
 BOTH = pytest.mark.parametrize("adjacency", list(Adjacency))
-SEX = Groups("sex", ("f", "m"))
+SEX = DeclaredGroups("sex", ("f", "m"))
 LABELS = ["a", "b", "c", "other", None, 3.5]
 SCORES = [0.0, 0.05, 0.5, math.nextafter(0.5, 1), 1.0, 7.0, math.nan, math.inf]
 GROUPS = ["f", "m", None, "x"]
@@ -194,7 +194,7 @@ def test_a_public_argument_outside_its_rule_is_refused(changes, argument):
 def test_groups_must_differ_from_each_other_and_from_other():
     for names in ((), ("a", "a"), ("other",), (1, "1.0"), ("na",)):
         with pytest.raises(ParameterError, match="must be different public values"):
-            Groups("sex", names)
+            DeclaredGroups("sex", names)
 
 
 def test_the_rule_for_the_number_of_bins():

@@ -14,12 +14,13 @@ from sklearn import metrics as reference
 
 from dperm import GDP, ApproxDP
 from dperm.errors import DataError, ParameterError
-from dperm.evaluation import Estimate, EvaluationPlan, Groups, Metrics
+from dperm.evaluation import DeclaredGroups, Estimate, EvaluationPlan, Metrics
 from dperm.evaluation.intervals import CellNoise, Quadratic, auc_interval, cell_mean, ratio_interval
 from dperm.evaluation.reconstruction import loss_weights, pair_weights
 from dperm.evaluation.records import class_counts, error_sums
 from dperm.evaluation.regression import error_intervals, r2_interval
 from dperm.noise import NotPrivateBits
+from dperm.privacy.digest import digest
 
 Z = float(norm.isf(0.025))
 EDGES = tuple(np.linspace(0, 1, 21).tolist())
@@ -90,7 +91,7 @@ def test_without_noise_the_metrics_of_a_regression_are_those_of_scikit_learn():
 
 def test_undeclared_labels_and_invalid_scores_count_as_errors():
     y, scores = [0, 1, "?", None, 1], [0.2, 0.9, 0.9, 0.1, math.nan]
-    found = without_noise(plan_of(groups=Groups("g", ("a",))), y, scores, groups=["a", "a", "b", "b", "a"])
+    found = without_noise(plan_of(groups=DeclaredGroups("g", ("a",))), y, scores, groups=["a", "a", "b", "b", "a"])
     assert found.accuracy.value == pytest.approx(2 / 5)
     assert found.recall[1].value == 1.0  # of the valid records
     assert found.groups["a"]["accuracy"].value == pytest.approx(2 / 3)
@@ -246,7 +247,7 @@ TABLES = {
 @pytest.mark.parametrize("table", TABLES)
 def test_no_table_makes_a_classification_fail(table, epsilon):
     labels, scores = TABLES[table]
-    plan = plan_of(epsilon, groups=Groups("g", ("a", "b")))
+    plan = plan_of(epsilon, groups=DeclaredGroups("g", ("a", "b")))
     private, bits = plan.read(labels, scores, groups=["a"] * len(labels)), NotPrivateBits(0)
     for _ in range(5):
         assert_within_range(plan.draw(private, bits.stream()))
@@ -255,7 +256,9 @@ def test_no_table_makes_a_classification_fail(table, epsilon):
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
 @pytest.mark.parametrize("labels", [[], [5.0], [None] * 9, [5.0] * 50, [math.inf, -1e300, "x"]])
 def test_no_table_makes_a_regression_fail(labels, epsilon):
-    plan = plan_of(epsilon, task="regression", classes=None, label_range=(0, 10), groups=Groups("g", ("a", "b")))
+    plan = plan_of(
+        epsilon, task="regression", classes=None, label_range=(0, 10), groups=DeclaredGroups("g", ("a", "b"))
+    )
     private, bits = plan.read(labels, predictions=[5.0] * len(labels), groups=["a"] * len(labels)), NotPrivateBits(0)
     for _ in range(5):
         assert_within_range(plan.draw(private, bits.stream()))
@@ -278,7 +281,7 @@ def assert_within_range(found):
 @pytest.mark.filterwarnings("ignore::dperm.errors.NotPrivateWarning")
 def test_only_noisy_numbers_leave_a_release():
     y, scores = scored(300, np.random.default_rng(1))
-    plan = plan_of(groups=Groups("g", ("a",)))
+    plan = plan_of(groups=DeclaredGroups("g", ("a",)))
     release = plan.run(y.astype(int), scores, groups=["a"] * 300, bits=NotPrivateBits(1))
     assert set(vars(release.value)) == {"plan", "noisy"}
     exact = class_counts(plan, plan.read(y.astype(int), scores, groups=["a"] * 300))
@@ -288,8 +291,21 @@ def test_only_noisy_numbers_leave_a_release():
     assert not release.record.is_private
 
 
+def test_the_digest_of_a_release_covers_its_numbers_with_labels_of_numpy():
+    arguments = {
+        "classes": np.array([0, 1, 2]),
+        "positive": np.int64(1),
+        "groups": DeclaredGroups("g", np.array([1, 2])),
+    }
+    plan = plan_of(**arguments)
+    private, bits = plan.read([0, 1, 2], np.eye(3), groups=[1, 2, 3]), NotPrivateBits(2)
+    first, second = plan.draw(private, bits.stream()), plan.draw(private, bits.stream())
+    assert str(float(first.noisy[-1])) in repr(first)
+    assert digest(first) != digest(second)
+
+
 def test_bad_shapes_are_refused_before_the_charge_without_a_value():
-    plan = plan_of(1.0, "replace_one", n=3, groups=Groups("g", ("a",)))
+    plan = plan_of(1.0, "replace_one", n=3, groups=DeclaredGroups("g", ("a",)))
     groups = ["a"] * 3
     for labels, scores, own in [
         ([0, 1], [0.1, 0.2], ["a"] * 2),

@@ -14,7 +14,7 @@ import numpy as np
 from dperm.data.arrays import Floats
 from dperm.data.canonical import label_text
 from dperm.evaluation.estimate import Estimate
-from dperm.evaluation.intervals import CellNoise, Interval, auc_interval, cell_mean
+from dperm.evaluation.intervals import CellNoise, MetricInterval, auc_interval, cell_mean
 from dperm.evaluation.reconstruction import loss_weights, pair_weights
 from dperm.evaluation.regression import error_intervals, r2_interval
 from dperm.preparation.prepared import TargetKind
@@ -427,7 +427,7 @@ class Metrics:
     def _proportion(self, counts: Floats, hits: Floats, noise: CellNoise, *, among: Floats | None = None) -> Estimate:
         return self._estimate(cell_mean(counts, hits, noise, self._z, among=among))
 
-    def _estimate(self, found: Interval, unit: float = 1.0) -> Estimate:
+    def _estimate(self, found: MetricInterval, unit: float = 1.0) -> Estimate:
         value, low, high = (unit * float(part) for part in found)
         return Estimate(value, low, high, self.plan.level)
 
