@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from dperm import checks
+from dperm.accounting import closed
 from dperm.accounting.best_of import BestOf
 from dperm.accounting.composition import Composition
 from dperm.accounting.curve import ProfileCurve
@@ -20,7 +21,9 @@ from dperm.privacy.profile import PrivacyProfile, tradeoff_from_delta
 
 WIDE = 0.01  # relative width from which a curve's epsilon is solved for on its own
 RATE = 1e-9  # a smaller delta makes no difference to a rate
-FARTHEST, SEARCH_ROUNDS, SETTLED = 1e9, 60, 1e-9  # of the search for a selection's epsilon
+FARTHEST = 1e9  # end of the search for a selection's epsilon
+PUSHES = (0.0, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)  # relative, until a bound holds
+LARGE_DELTA = 0.05  # from which the convex bound of T82 is evaluated
 SELECTION = "the upper end is the least of T80, T81, T83 and T151; the lower end is an explicit scorer"
 EPSILON = "It is the epsilon of an (epsilon, delta) statement."
 DELTA = "It is the delta of an (epsilon, delta) statement, usually well below 1/n."
@@ -343,21 +346,22 @@ class SelectionProfile(PrivacyProfile):
         most = max(self.event.bound(direction).ceiling for direction in self._directions)
         if not target:
             return most
-        low, high = 0.0, min(most, 1.0)
-        while high < most and self._largest(high) > target:
-            low, high = high, min(2 * high, most)
+        bound = self.delta if target > LARGE_DELTA else self._largest
+        if bound(0.0) <= target:
+            return 0.0
+        high = min(most, 1.0)
+        while high < most and bound(high) > target:
+            high = min(2 * high, most)
             if high > FARTHEST:
                 return most
-        for _ in range(SEARCH_ROUNDS):
-            middle = (low + high) / 2
-            if high - low <= SETTLED * high or not low < middle < high:
-                break
-            low, high = (middle, high) if self._largest(middle) > target else (low, middle)
-        return 0.0 if low == 0 and self._largest(0.0) <= target else high
+        root = closed.falling_root(lambda epsilon: _log_excess(bound(epsilon), target), high)
+        certified = (root * (1 + push) for push in PUSHES)
+        return min(next((epsilon for epsilon in certified if bound(epsilon) <= target), high), high)
 
     def delta(self, epsilon: float) -> float:
         """Return an upper bound on delta at ``epsilon``, without the search for a lower bound."""
-        return self._largest(checks.nonnegative("epsilon", epsilon, EPSILON))
+        found = self._largest(checks.nonnegative("epsilon", epsilon, EPSILON))
+        return min(found, self._largest_convex(epsilon)) if found > LARGE_DELTA else found
 
     def epsilon_answer(self, delta: float) -> Answer:
         """Return the bracket of epsilon at ``delta``, with the engine used."""
@@ -397,6 +401,15 @@ class SelectionProfile(PrivacyProfile):
 
     def _largest(self, epsilon: float) -> float:
         return max(self.event.delta_bound(epsilon, direction) for direction in self._directions)
+
+    def _largest_convex(self, epsilon: float) -> float:
+        """Return the largest delta of the convex bounds of T82, which are tighter where delta is large."""
+        laws = [self.event.law(direction) for direction in self.adjacency.directions]
+        return max(law.delta(epsilon) * (1 + 1e-11) for law in laws)
+
+
+def _log_excess(delta: float, target: float) -> float:
+    return math.log(delta / target) if delta > 0 else -math.inf
 
 
 AccountedProfile = ComposedProfile | ReplaceOneReading | ParallelProfile | SelectionProfile

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from dperm.accounting import rdp
+from dperm.accounting.composition import Composition
 from dperm.accounting.curve import DirectionCurve
 from dperm.accounting.event import Event, Json, Orders, SingleEvent, elementary
 from dperm.accounting.laws.atomic import AtomicLoss
@@ -142,7 +143,7 @@ class BestOf(SingleEvent):
         SelectionBound
             The bounds.
         """
-        return _bound(self, direction)
+        return _bound(*_both(self, direction))
 
     def delta_bound(self, epsilon: float, direction: Direction) -> float:
         """Return the upper bound on delta at any real ``epsilon``, in one direction (T82).
@@ -187,7 +188,7 @@ class BestOf(SingleEvent):
         SelectionAttack
             The lower bounds.
         """
-        return _attack(self, direction)
+        return _attack(*_both(self, direction))
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
         """Return an upper bound on the Rényi curve of the selection (T83).
@@ -260,20 +261,22 @@ def adjacency_of(direction: Direction) -> Adjacency:
     return Adjacency.REPLACE_ONE if direction is Direction.REPLACE else Adjacency.ADD_REMOVE
 
 
-@lru_cache(maxsize=64)
-def _bound(selection: BestOf, direction: Direction) -> SelectionBound:
+def _both(selection: BestOf, direction: Direction) -> tuple[Composition, Composition, Runs]:
+    """Return the losses of one run in this direction and in the opposite one, and the law of K."""
     run, mirrored = (composition_of(selection.event, one) for one in (direction, REVERSED[direction]))
+    return run, mirrored, selection.runs
+
+
+@lru_cache(maxsize=64)
+def _bound(run: Composition, mirrored: Composition, runs: Runs) -> SelectionBound:
     lost = max(run.infinity_bracket[1], mirrored.infinity_bracket[1])
     pure = math.inf if lost > 0 else max(run.ceiling, mirrored.ceiling, 0.0)
     alone = run.steps[0][0] if run.count == 1 else None
     law = alone if isinstance(alone, AtomicLoss) else profile_bounds((run,), (mirrored,)).dominating_law()
-    return SelectionBound(law, selection.runs, pure)
+    return SelectionBound(law, runs, pure)
 
 
-@lru_cache(maxsize=64)
-def _attack(selection: BestOf, direction: Direction) -> SelectionAttack:
-    run, mirrored = (composition_of(selection.event, one) for one in (direction, REVERSED[direction]))
-    return attack_on(run, mirrored, selection.runs)
+_attack = lru_cache(maxsize=64)(attack_on)
 
 
 @lru_cache(maxsize=64)

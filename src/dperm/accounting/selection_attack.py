@@ -26,7 +26,8 @@ from dperm.accounting.runs import Runs
 from dperm.accounting.selection_bound import second_masses, sorted_atoms
 
 ROUNDING = 1e-11  # relative allowance of the masses of blocks
-FIRST_BLOCKS = 160
+FIRST_SIZES = np.unique(np.concatenate([np.geomspace(1e-7, 1.0, 100), np.linspace(0.01, 1.0, 120)]))
+MOST_FIRST = 160
 TESTED_BLOCKS = 800
 LARGEST_LOSS = 600.0
 SMALLEST_SHARE = 1e-6  # of an atom that is split
@@ -86,17 +87,18 @@ def attack_on(composition: Composition, mirrored: Composition, runs: Runs) -> Se
     losses = loss_grid((composition, mirrored))
     losses = losses[losses <= LARGEST_LOSS]
     large, small = (_possible(DirectionCurve(one), losses) for one in (composition, mirrored))
-    tested = _joined(large, (_complement(small[1], -SLACK), _complement(small[0], SLACK)))
-    first = _joined((small[1], small[0]), (_complement(large[0], SLACK), _complement(large[1], -SLACK)))
-    few = _chosen(np.argsort(first[0]).astype(np.float64), FIRST_BLOCKS).astype(int)
+    tested = _joined(large, (_complement(small[1], -SLACK), _complement(small[0], SLACK)), PARTS)
+    first = _joined((small[1], small[0]), (_complement(large[0], SLACK), _complement(large[1], -SLACK)), PARTS[::6])
+    order = np.argsort(first[0])
+    few = order[np.unique(np.minimum(np.searchsorted(first[0][order], FIRST_SIZES), len(order) - 1))]
     start = np.append(0.0, first[0][few]), np.append(0.0, first[1][few])
     return SelectionAttack(Blocks(start, tested), runs)
 
 
-def _joined(own: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
+def _joined(own: tuple[Array, Array], other: tuple[Array, Array], parts: Array) -> tuple[Array, Array]:
     """Return small blocks, parts of the smallest one, and large blocks."""
     least = int(np.argmin(np.where(own[0] > 0, own[0], np.inf)))
-    p, q = (np.concatenate([PARTS * one[least], one, more]) for one, more in zip(own, other, strict=True))
+    p, q = (np.concatenate([parts * one[least], one, more]) for one, more in zip(own, other, strict=True))
     return p, q
 
 
@@ -143,8 +145,8 @@ def _atomic_blocks(law: AtomicLoss) -> Blocks:
     shares = np.unique(np.concatenate([np.geomspace(1e-12, 1.0, 2 * TESTED_BLOCKS // 3), large[0]]))
     tiny = [SMALLEST_SHARE * large[0][large[0] > 0][0]]
     sizes = np.unique(np.concatenate([_chosen(shares, TESTED_BLOCKS), tiny]))
-    ranks = _chosen(np.unique(np.concatenate([first[0], np.linspace(0.0, 1.0, 41)])), FIRST_BLOCKS)
-    exact = first[0] if len(first[0]) <= FIRST_BLOCKS else first[0][:0]
+    ranks = _chosen(np.unique(np.concatenate([first[0], np.linspace(0.0, 1.0, 41)])), MOST_FIRST)
+    exact = first[0] if len(first[0]) <= MOST_FIRST else first[0][:0]
     ranks = np.unique(np.concatenate([ranks, exact]))
     return Blocks((ranks, np.interp(ranks, *first)), (sizes, np.interp(sizes, *large)))
 

@@ -102,7 +102,9 @@ class EventCall:
     def roles(self) -> set[str]:
         """Return the roles of the arguments, including those of a sampled event."""
         own = {name for name, argument in self.arguments.items() if isinstance(argument, Placeholder)}
-        nested = (one.roles() for one in self.arguments.values() if not isinstance(one, float | str | Placeholder))
+        nested = (
+            one.roles() for one in self.arguments.values() if not isinstance(one, float | int | str | Placeholder)
+        )
         return own.union(*nested)
 
 
