@@ -83,7 +83,7 @@ def test_without_noise_the_metrics_of_a_regression_are_those_of_scikit_learn():
     predictions = y + rng.normal(0, 7, 20_000)
     plan = plan_of(task="regression", classes=None, label_range=(0, 100))
     found = without_noise(plan, y, predictions=predictions)
-    assert found.r2.value == pytest.approx(reference.r2_score(y, predictions), abs=1e-3)
+    assert found.r_squared.value == pytest.approx(reference.r2_score(y, predictions), abs=1e-3)
     assert found.mae.value == pytest.approx(reference.mean_absolute_error(y, predictions), abs=1e-3)
     assert found.rmse.value == pytest.approx(reference.root_mean_squared_error(y, predictions), abs=1e-3)
     assert found.accuracy is None and found.roc is None
@@ -271,7 +271,7 @@ def assert_within_range(found):
     estimates = [*found.estimates.items(), *((name, one) for own in found.groups.values() for name, one in own.items())]
     for name, one in estimates:
         largest = {"log_loss": math.log(100), "mae": 5.0, "rmse": 5.0}.get(name, 1.0)
-        smallest = -1.0 if name == "r2" else 0.0
+        smallest = -1.0 if name == "r_squared" else 0.0
         assert smallest - 1e-12 <= one.low <= one.value <= one.high <= largest + 1e-12
 
 

@@ -100,7 +100,9 @@ def test_models_of_raw_tables_and_encoders_know_their_classes_and_ranges(frame):
     regressor = PrivateTableRegressor(epsilon=5.0, delta=DELTA).fit(train[features], train["wealth"])
     found = measured(regressor, test[features], test["wealth"])
     assert found.plan_.label_range == regressor.schema_.target.range
-    assert found.metrics_.r2.low <= regressor.score(test[features], test["wealth"]) <= found.metrics_.r2.high
+    assert (
+        found.metrics_.r_squared.low <= regressor.score(test[features], test["wealth"]) <= found.metrics_.r_squared.high
+    )
 
 
 def test_a_regression_is_measured(arrays):

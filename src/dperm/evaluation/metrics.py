@@ -212,7 +212,7 @@ class Metrics:
     # -- regression ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def r2(self) -> Estimate | None:
+    def r_squared(self) -> Estimate | None:
         """Coefficient of determination of clipped errors, at least -1; errors are clipped at half the label range."""
         if self._classifies:
             return None
@@ -253,7 +253,7 @@ class Metrics:
     @property
     def estimates(self) -> dict[str, Estimate]:
         """All overall metrics of the task that are single numbers, by name."""
-        names = ("accuracy", "balanced_accuracy", "auc", "brier", "log_loss", "r2", "mae", "rmse")
+        names = ("accuracy", "balanced_accuracy", "auc", "brier", "log_loss", "r_squared", "mae", "rmse")
         return {name: found for name in names if (found := getattr(self, name)) is not None}
 
     def table(self) -> TextTable:
@@ -459,7 +459,7 @@ _TITLES = {
     "auc": "area under the ROC curve",
     "brier": "Brier score",
     "log_loss": "log loss (probabilities clipped at {clip:g})",
-    "r2": "R^2 (clipped errors)",
+    "r_squared": "R^2 (clipped errors)",
     "mae": "mean absolute error (clipped errors)",
     "rmse": "root mean squared error (clipped errors)",
 }

@@ -42,10 +42,10 @@ def evaluation_histogram_sensitivity(histograms: int, adjacency: Adjacency) -> f
 def error_sums_sensitivity(adjacency: Adjacency, *, groups: bool = False) -> float:
     """Return the L2 sensitivity of the sums of a regression (T88).
 
-    With e and t clipped to [-1, 1], the sums of (1, |e|, e^2, t, t^2) have sensitivity sqrt(5) under add/remove and
+    With e and t clipped to [-1, 1], the sums of (1, abs(e), e^2, t, t^2) have sensitivity sqrt(5) under add/remove and
     sqrt(6) under replace-one. The sums of 3 e^2 (1 - e^2), 3 t^2 (1 - t^2) and t (1 - t^2), from which third and fourth
-    moments follow, do not raise it. With declared groups, a record also adds (1, |e|, e^2, 2 e^2 (1 - e^2)) to the sums
-    of its own group: sqrt(8), and sqrt(10) under replace-one, where the new record may belong to another group.
+    moments follow, do not raise it. With declared groups, a record also adds (1, abs(e), e^2, 2 e^2 (1 - e^2)) to
+    the sums of its own group: sqrt(8), and sqrt(10) under replace-one, where the new record may be in another group.
 
     Parameters
     ----------
