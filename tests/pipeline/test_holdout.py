@@ -211,7 +211,9 @@ def test_parts_without_records_raise_no_error(records):
 def test_a_regression_has_metrics_of_errors(adjacency):
     table = people().drop(columns="income").assign(pay=lambda t: 3.0 * t["age"] + 50 * (t["work"] == "self"))
     model = PrivateTableRegressor(epsilon=4.0, delta=1e-5, adjacency=adjacency).fit(table, target="pay")
-    assert model.metrics_.r2.value == pytest.approx(model.score(table.drop(columns="pay"), table["pay"]), abs=0.1)
+    assert model.metrics_.r_squared.value == pytest.approx(
+        model.score(table.drop(columns="pay"), table["pay"]), abs=0.1
+    )
     assert model.metrics_.mae.low < model.metrics_.mae.value < model.metrics_.mae.high
     assert "T88" in model.record_.theorems
 
