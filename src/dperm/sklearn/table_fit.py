@@ -291,7 +291,8 @@ class PrivateTableModel(BaseEstimator, ABC):
         self.release_ = release.with_public({**release.record.public, "release": "preparation without a model"})
         record: Record | None = self.release_.record
         self.record_, self.plan_, self.prepared_ = record, plan, prepared
-        self.schema_, self.n_records_ = prepared.schema, prepared.records / (1 - plan.holdout)
+        self.schema_ = prepared.schema
+        self.n_records_: float | None = prepared.records / (1 - plan.holdout)
         private = release.record.is_private
         self.guarantee_ = release.guarantee if private else None
         self.profile_ = release.profile if private else None
@@ -387,7 +388,7 @@ class PrivateTableModel(BaseEstimator, ABC):
         self.model_ = found.estimator._set_fitted(fitted, FeatureColumns(prepared.encoder))
         self.schema_, self.prepared_, self.plan_ = found.schema, prepared, plan
         self.guarantee_, self.profile_, self.record_ = fitted.guarantee, fitted.profile, fitted.record
-        self.n_records_: float | None = None if plan.preparation is None else prepared.records / (1 - plan.holdout)
+        self.n_records_ = None if plan.preparation is None else prepared.records / (1 - plan.holdout)
         self.metrics_ = found.metrics
         self.__dict__.pop("release_", None)
         self._set_features(prepared)
