@@ -145,9 +145,22 @@ def _utility(value: object) -> object:
     """Name the points of a measured utility, and leave the curves of private metrics to the plots."""
     if not isinstance(value, Mapping):
         return value
-    return with_measure_names({key: item for key, item in value.items() if key not in _CURVES})
+    shown = {key: item for key, item in value.items() if key not in _CURVES}
+    if isinstance(rows := shown.get("metrics"), list):
+        shown["metrics"] = [
+            {key: _short(item) for key, item in row.items()} for row in rows if isinstance(row, Mapping)
+        ]
+        shown = {_UTILITY_TERMS.get(key, key): item for key, item in shown.items()}
+    return with_measure_names(shown)
 
 
+def _short(value: object) -> object:
+    return format_number(value, digits=METRIC_DIGITS) if isinstance(value, float) else value
+
+
+METRIC_DIGITS = 3
+"""Significant digits of metrics."""
+_UTILITY_TERMS = {"records": "evaluated records, by a noisy count", "level": "nominal coverage of the intervals"}
 _CURVES = ("auc", "roc", "calibration", "classes", "confusion")
 _PREPARE: dict[str, Callable[[object], object]] = {
     **dict.fromkeys(("flavour", "unit_of_privacy", "trust_model", "adjacency", "covered", "composition"), _sentence),

@@ -148,8 +148,8 @@ def _curves(metrics: object) -> Iterator[PageFigure]:
     rows = [[format_number(number) for number in point] for point in points]
     table = TextTable(("false-positive rate", "true-positive rate", "low", "high"), rows).html()
     caption = (
-        f"The area under the curve is {format_number(auc.value)}, with the {100 * auc.level:g} % interval "
-        f"[{format_number(auc.low)}, {format_number(auc.high)}]. Intervals cover sampling and privacy noise."
+        f"The area under the curve is {auc.value:.3f}, with the {100 * auc.level:g} % interval {auc.low:.3f} to "
+        f"{auc.high:.3f}. Intervals cover sampling and privacy noise."
     )
     yield PageFigure("roc", "ROC curve", caption, partial(draw_roc_curve, roc, auc), table, height=_TALL)
     bins = [_calibration_bin(one) for one in metrics["calibration"]]

@@ -133,6 +133,9 @@ LIMITS = (
     "The guarantee relies on AES-256, on the operating system's random numbers, and on the assumption that the "
     "quantities declared public (field 11) were not derived from the data.",
 )
+SCORES_EXCEPT_METRICS = (
+    "Scores, plots and error messages computed from the private data are not covered, except the metrics in field 30."
+)
 CLIPPED = {
     "logistic": (
         "Probabilities are overconfident (too far from 1/2): clipped gradients reduce the influence of misclassified "
@@ -351,7 +354,8 @@ def _limits(record: Record) -> tuple[str, ...]:
         *uncovered_transformers(record),
         *uncovered_scores(record),
         *schema_sentences(record),
-        *LIMITS[:-1],
+        SCORES_EXCEPT_METRICS if METRICS in record.public else LIMITS[0],
+        *LIMITS[1:-1],
         _assumed(record),
         *_clipping_effects(record),
         *((FAST,) if record.grade == "fast" else ()),
