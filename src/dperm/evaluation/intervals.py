@@ -13,6 +13,12 @@ import numpy as np
 
 from dperm.data.arrays import Floats
 
+AREAS = (0.02, 0.98)
+"""Range of the estimated area under the ROC curve at which its sampling variance is evaluated."""
+SMALL_SAMPLE, FEWEST = 5.0, 10.0
+"""Relative increase of the estimated sampling variance of an area, in units of one over the records of the smaller
+class, which count as at least 10. The estimate has few degrees of freedom; the constant is empirical."""
+
 
 class Interval(NamedTuple):
     """Values with the ends of their intervals, as arrays of one shape."""
@@ -55,7 +61,7 @@ class CellNoise:
         """
         if self.n is None:
             return counts
-        return counts - (counts.sum(axis=-1, keepdims=True) - self.n) / self.cells
+        return np.asarray(counts - (counts.sum(axis=-1, keepdims=True) - self.n) / self.cells)
 
     def variance(self, squares: Floats, total: Floats) -> Floats:
         """Return the noise variance of a weighted sum of fitted counts, from sums of squared weights and of weights."""
@@ -88,6 +94,8 @@ def ratio_interval(
         Values and ends; the value is the middle of the interval if the denominator is not positive.
     """
     low, high = limits
+    inside = np.clip(top, low * bottom, high * bottom)  # the true ratio is within the limits, so this moves towards it
+    top = np.where(bottom > 0, inside, top)
     square = bottom**2 - z * z * variance.c2
     linear = -2 * top * bottom - z * z * variance.c1
     constant = top**2 - z * z * variance.c0
@@ -131,8 +139,8 @@ def cell_mean(
     used = np.ones(noise.cells) if among is None else among
     v, m = values * used, float(used.sum())
     top, bottom = counts @ v, counts @ used
-    squares = Quadratic(*(np.float64(x) for x in (v @ v, -2 * v.sum(), m)))
-    total = v.sum(), -m
+    squares = Quadratic(*(np.asarray(x, dtype=np.float64) for x in (v @ v, -2 * v.sum(), m)))
+    total = float(v.sum()), -m
     if noise.n is not None and among is None:
         n = np.full_like(bottom, float(noise.n))
     else:
@@ -146,7 +154,7 @@ def cell_mean(
             spread = (counts @ (v * v)) / bottom - mean**2
         most = (limits[1] - limits[0]) ** 2 / 4
         sampled = Quadratic(n * np.where(bottom > 0, np.clip(spread, 0.0, most), most), 0 * n, 0 * n)
-    variance = Quadratic(*(one + other for one, other in zip(sampled, noisy, strict=True)))
+    variance = Quadratic(*(np.asarray(one + other) for one, other in zip(sampled, noisy, strict=True)))
     return ratio_interval(top, bottom, variance, z, limits=limits)
 
 
@@ -163,8 +171,8 @@ def _noise_polynomial(noise: CellNoise, squares: Quadratic, total: tuple[float, 
 def auc_interval(counts: Floats, kernel: Floats, noise: CellNoise, z: float) -> Interval:
     """Return the area under the ROC curve (T87).
 
-    With kernel K and counts x of the negative and y of the positive class, U(a) = sum (K - a)[i, j] x_i y_j has mean 0 at
-    the true area a. The noise of different cells is independent, so products of two of them add no bias.
+    With kernel K and counts x of the negative and y of the positive class, U(a) = sum (K - a)[i, j] x_i y_j has mean 0
+    at the true area a. The noise of different cells is independent, so products of two of them add no bias.
 
     Parameters
     ----------
@@ -196,11 +204,31 @@ def auc_interval(counts: Floats, kernel: Floats, noise: CellNoise, z: float) -> 
         )
         for power in range(3)
     ]
-    variance = Quadratic(*(one + other for one, other in zip(of_noise, of_sample, strict=True)))
-    return ratio_interval((neg * above).sum(axis=-1), positives * negatives, variance, z, limits=(0.0, 1.0))
+    top, bottom = (neg * above).sum(axis=-1), positives * negatives
+    smaller = np.maximum(np.minimum(positives, negatives), FEWEST)
+    of_sample = [(1 + SMALL_SAMPLE / smaller) * one for one in of_sample]
+    scale = _sampling_scale(of_sample, top, bottom, np.maximum(positives, negatives))
+    ends = [
+        ratio_interval(top, bottom, Quadratic(*map(np.add, of_noise, sampled)), z, limits=(0.0, 1.0))
+        for sampled in (of_sample, [0.0, scale, -scale])
+    ]
+    return Interval(ends[0].value, np.minimum(ends[0].low, ends[1].low), np.maximum(ends[0].high, ends[1].high))
 
 
-def _square(constant: Floats, slope: Floats, power: int) -> Floats:
+def _sampling_scale(of_sample: list[Floats], top: Floats, bottom: Floats, larger: Floats) -> Floats:
+    """Return the s for which s a (1 - a) is the sampling variance at the estimated area.
+
+    An estimate above the true area comes with a variance that is too small. The variance at a smaller area is therefore
+    scaled up by a (1 - a), as in a score interval of a proportion. At most, it is that of a proportion among the
+    records of the smaller class.
+    """
+    with np.errstate(all="ignore"):
+        area = np.clip(np.where(bottom > 0, top / bottom, 0.5), *AREAS)
+    at_area = of_sample[0] + of_sample[1] * area + of_sample[2] * area**2
+    return np.asarray(np.clip(at_area / (area * (1 - area)), 0.0, np.maximum(bottom, 0.0) * np.maximum(larger, 0.0)))
+
+
+def _square(constant: Floats, slope: Floats | float, power: int) -> Floats:
     """Return the coefficient of a^power in (constant + slope a)^2."""
     return (constant**2, 2 * constant * slope, slope**2 * np.ones_like(constant))[power]
 
@@ -212,5 +240,5 @@ def _dot(weights: Floats, records: Floats, power: int) -> Floats:
 
 def _kernel_square(kernel: Floats, axis: int | None, power: int) -> Floats:
     """Return the coefficient of a^power in the sum of (K - a)^2 along an axis; all entries for None."""
-    squares = _square(kernel, np.float64(-1.0), power)
+    squares = _square(kernel, -1.0, power)
     return squares if axis is None else np.asarray(squares.sum(axis=axis))

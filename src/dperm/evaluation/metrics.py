@@ -74,8 +74,8 @@ class CalibrationBin:
 class Metrics:
     """Metrics of a model on private records, each with an interval that covers sampling and privacy noise.
 
-    All values are computed from the released noisy numbers, so they share one guarantee (T3). Metrics that the task does
-    not have are None.
+    All values are computed from the released noisy numbers, so they share one guarantee (T3). Metrics that the task
+    does not have are None.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Metrics:
             return None
         counts, _ = self._first
         matrix = np.array([[counts @ (row * column) for column in self._columns] for row in self._rows])
-        return np.maximum(matrix, 0.0)
+        return np.asarray(np.maximum(matrix, 0.0))
 
     @cached_property
     def confusion_rates(self) -> tuple[tuple[Estimate, ...], ...] | None:
@@ -370,10 +370,9 @@ class Metrics:
         assert self.plan.classes is not None
         classes = len(self.plan.classes)
         if self.plan.is_binary:
-            place, bins = self.plan.positive_place, len(self.plan.edges) - 1
-            actual = np.repeat([1 - place, place] if place is not None else [0, 1], bins)
-            above = np.tile(np.array(self.plan.edges[:-1]) >= 0.5, 2)
-            predicted = np.where(above, place, 1 - place if place is not None else 0)
+            place, bins = self.plan.positive_place or 0, len(self.plan.edges) - 1
+            actual = np.repeat([1 - place, place], bins)
+            predicted = np.where(np.tile(np.array(self.plan.edges[:-1]) >= 0.5, 2), place, 1 - place)
         else:
             actual, predicted = np.repeat(np.arange(classes), classes), np.tile(np.arange(classes), classes)
         marks = [np.array([np.r_[codes == label, False] for label in range(classes)]) for codes in (actual, predicted)]
@@ -429,7 +428,8 @@ class Metrics:
         return self._estimate(cell_mean(counts, hits, noise, self._z, among=among))
 
     def _estimate(self, found: Interval, unit: float = 1.0) -> Estimate:
-        return Estimate(*(unit * float(part) for part in found), self.plan.level)
+        value, low, high = (unit * float(part) for part in found)
+        return Estimate(value, low, high, self.plan.level)
 
 
 def _nonnegative(counts: Floats) -> Floats:
@@ -437,13 +437,13 @@ def _nonnegative(counts: Floats) -> Floats:
     total = max(float(counts.sum()), 1.0)
     ordered = np.sort(counts)[::-1]
     shift = (np.cumsum(ordered) - total) / np.arange(1, len(counts) + 1)
-    return np.maximum(counts - shift[np.flatnonzero(ordered > shift)[-1]], 0.0)
+    return np.asarray(np.maximum(counts - shift[np.flatnonzero(ordered > shift)[-1]], 0.0))
 
 
 def _upper_shares(counts: Floats) -> Floats:
     """Return the share of records above each edge, from the highest edge to the lowest."""
     sums = np.r_[0.0, np.cumsum(counts[::-1])]
-    return np.clip(sums / sums[-1], 0.0, 1.0)
+    return np.asarray(np.clip(sums / sums[-1], 0.0, 1.0))
 
 
 NOTE = "Intervals cover sampling and privacy noise together. They describe the population of the evaluated records."

@@ -263,8 +263,9 @@ class EvaluationPlan:
 
     @cached_property
     def edges(self) -> tuple[float, ...]:
-        """Public edges of the score bins of a classification. A bin holds scores above its left and up to its right
-        edge, so scores above 0.5 are predictions of the positive class.
+        """Public edges of the score bins of a classification.
+
+        A bin holds scores above its left and up to its right edge, so scores above 0.5 predict the positive class.
         """
         return score_edges(self.bins, self.noise_deviation, self.n)
 

@@ -61,13 +61,13 @@ def loss_weights(edges: tuple[float, ...], loss: Callable[[Floats], Floats]) -> 
         Loss of a record as a function of its score.
     """
     nodes, mass, _ = mass_at_nodes(edges)
-    return np.einsum("bq,bqc->c", loss(nodes), mass)
+    return np.asarray(np.einsum("bq,bqc->c", loss(nodes), mass))
 
 
 def pair_weights(edges: tuple[float, ...]) -> Floats:
     """Return the matrix K such that sum(K[i, j] neg_i pos_j) counts the pairs with the larger score on the positive."""
     _, mass, below = mass_at_nodes(edges)
-    return np.einsum("bqi,bqj->ij", below, mass)
+    return np.asarray(np.einsum("bqi,bqj->ij", below, mass))
 
 
 def _neighbours(place: int, bins: int) -> list[int]:

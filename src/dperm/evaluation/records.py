@@ -28,7 +28,7 @@ FRACTION = 27
 
 @dataclass(frozen=True)
 class PrivateScores:
-    """Evaluated records, in canonical form. **Not private.**
+    """Evaluated records in canonical form; not private.
 
     Attributes
     ----------
@@ -59,30 +59,16 @@ def private_scores(
             "the number of evaluated records must be the public n of the plan.",
             remedy="Plan with n=None if it is private.",
         )
-    found: Codes | None = None
-    if plan.groups is not None:
-        if groups is None:
-            raise ParameterError(argument="groups", rule="must be given, because the plan declares groups")
-        found = _codes(groups, plan.groups.labels[:-1], rows, "groups")
-        found = np.where(found == UNDECLARED, len(plan.groups.labels) - 1, found)
+    found = _group_codes(plan, groups, rows)
     if plan.task is TargetKind.REGRESSION:
         if predictions is None:
             raise ParameterError(argument="predictions", rule="must be given for a regression")
-        predicted = _numbers(predictions, rows, "predictions")
-        return PrivateScores(column.numbers, predicted, None, found)
+        return PrivateScores(column.numbers, _numbers(predictions, rows, "predictions"), None, found)
     assert plan.classes is not None
     texts = tuple(label_text(label) for label in plan.classes)
     codes = _codes(column, texts, rows, "labels")
     by_class = None if scores is None else _scores(scores, rows, len(texts))
-    place = plan.positive_place
-    if place is not None and by_class is None:
-        rule = f"must be given for {'two classes' if plan.is_binary else 'the curves of a class'}"
-        raise ParameterError(argument="scores", rule=rule)
-    one: Floats | None = None
-    if place is not None and by_class is not None:
-        one = by_class[:, place] if by_class.ndim == 2 else by_class
-        if by_class.ndim == 1 and plan.is_binary and place == 0:
-            one = 1 - by_class
+    one = _positive_scores(plan, by_class)
     if plan.is_binary:
         return PrivateScores(codes, None, one, found)
     if predictions is not None:
@@ -94,13 +80,34 @@ def private_scores(
     return PrivateScores(codes, largest, one, found)
 
 
+def _group_codes(plan: "EvaluationPlan", groups: object, rows: int) -> Codes | None:
+    """Return the code of the group of each record, the last for "other"; None without groups."""
+    if plan.groups is None:
+        return None
+    if groups is None:
+        raise ParameterError(argument="groups", rule="must be given, because the plan declares groups")
+    found = _codes(groups, plan.groups.labels[:-1], rows, "groups")
+    return np.where(found == UNDECLARED, len(plan.groups.labels) - 1, found)
+
+
+def _positive_scores(plan: "EvaluationPlan", by_class: Floats | None) -> Floats | None:
+    """Return the scores of the positive class; one number for each record is its score. None without curves."""
+    place = plan.positive_place
+    if place is None:
+        return None
+    if by_class is None:
+        rule = f"must be given for {'two classes' if plan.is_binary else 'the curves of a class'}"
+        raise ParameterError(argument="scores", rule=rule)
+    return by_class[:, place] if by_class.ndim == 2 else by_class
+
+
 def class_counts(plan: "EvaluationPlan", private: PrivateScores) -> Floats:
     """Return the exact counts of all histograms of a classification as one vector (T85).
 
     Two classes: (true class, score bin) and one cell for invalid records. More classes: (true class, predicted class)
-    and one cell for invalid records, and the former histogram if curves are planned. Groups: five counts for two classes
-    (true and false predictions of each class, invalid), two for more (right, wrong). Every record is in exactly one cell
-    of each histogram.
+    and one cell for invalid records, and the former histogram if curves are planned. Groups: five counts for two
+    classes (true and false predictions of each class, invalid), two for more (right, wrong). Every record is in exactly
+    one cell of each histogram.
     """
     assert plan.classes is not None
     classes, labels = len(plan.classes), private.labels

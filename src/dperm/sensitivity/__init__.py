@@ -25,6 +25,8 @@ minami_temperature                                          posterior sample, ol
 bounded_posterior_temperature                               posterior sample, pure              T49
 sampler_delta, inexact_mu                                   inexact samplers                    T52, T52a
 discovery_threshold                                         threshold of noisy counts           T73, E44
+evaluation_histogram_sensitivity, error_sums_sensitivity    counts and sums of an evaluation    T85, T88
+log_loss_sensitivity                                        sum of clipped log losses           T89
 ==========================================================  ==================================  ==================
 
 Sensitivities of released statistics (counts, sums, means, covariances) are in `dperm.mechanisms.releases`. Costs of
@@ -32,6 +34,11 @@ Sensitivities of released statistics (counts, sums, means, covariances) are in `
 `dperm.erm.rounding`.
 """
 
+from dperm.sensitivity.evaluation import (
+    error_sums_sensitivity,
+    evaluation_histogram_sensitivity,
+    log_loss_sensitivity,
+)
 from dperm.sensitivity.minimizer import (
     approximate_minimizer_sensitivity,
     gradient_sensitivity,
@@ -78,10 +85,13 @@ __all__ = [
     "determinant_is_free",
     "discovery_threshold",
     "eigenvalue_sensitivity",
+    "error_sums_sensitivity",
+    "evaluation_histogram_sensitivity",
     "gamma_norm_scale",
     "gaussian_scale",
     "gradient_sensitivity",
     "inexact_mu",
+    "log_loss_sensitivity",
     "minami_temperature",
     "minimizer_error",
     "moments_sensitivity",

@@ -65,8 +65,8 @@ def error_sums_sensitivity(adjacency: Adjacency, *, groups: bool = False) -> flo
 def log_loss_sensitivity(largest: float, adjacency: Adjacency) -> float:
     """Return the L2 sensitivity of a sum of losses in [0, C], with the number of records under add/remove (T89).
 
-    Probabilities are clipped to [p, 1 - p], so a log loss is at most C = ln(1/p). Under add/remove the number of records
-    is private and released beside the sum: sqrt(C^2 + 1). Under replace-one it is public: C.
+    Probabilities are clipped to [p, 1 - p], so a log loss is at most C = ln(1/p). Under add/remove the number of
+    records is private and released beside the sum: sqrt(C^2 + 1). Under replace-one it is public: C.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ from dperm.sklearn.files import load_model, save_model
 from dperm.sklearn.regressors import PrivateHuberRegressor, PrivateLinearRegression, PrivateQuantileRegressor
 
 if TYPE_CHECKING:
+    from dperm.sklearn.metrics import PrivateMetrics
     from dperm.sklearn.pca import PrivatePCA
     from dperm.sklearn.pipeline import PrivatePipeline
     from dperm.sklearn.preparation import PrivateTableEncoder
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _ON_FIRST_USE = {
     "PrivateBounds": "dperm.sklearn.scaling",
+    "PrivateMetrics": "dperm.sklearn.metrics",
     "PrivatePCA": "dperm.sklearn.pca",
     "PrivatePipeline": "dperm.sklearn.pipeline",
     "PrivateScaler": "dperm.sklearn.scaling",
@@ -34,6 +36,7 @@ __all__ = [
     "PrivateLinearRegression",
     "PrivateLinearSVC",
     "PrivateLogisticRegression",
+    "PrivateMetrics",
     "PrivatePCA",
     "PrivatePipeline",
     "PrivateQuantileRegressor",

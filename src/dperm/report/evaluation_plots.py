@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Plots of private metrics: ROC curve, calibration and confusion matrix.
+
+Each function draws on the given axes, or on new ones without ``ax``, and returns them; with ``path`` it also writes a
+file. The plots show released numbers only. matplotlib is an extra: ``pip install "dperm[plots]"``.
+"""
+
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dperm.errors import ParameterError
+from dperm.evaluation.metrics import Metrics
+from dperm.report.plot_style import FIRST, INK, LEFT, LINE, legend_above, new_axes, save, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SQUARE = (4.8, 4.8)
+_MOST_CELLS = 12
+"""Largest number of classes with numbers in the cells of a confusion matrix."""
+_DARK = 0.55
+"""Share above which a cell is dark, so that its text is white."""
+_WIDEST = 0.7
+"""Intervals of calibration bins longer than this are left out: the noise hides these bins."""
+
+
+def plot_roc_curve(metrics: Metrics, ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None) -> "Axes":
+    """Plot the ROC curve of the positive class, with a band of intervals of the true-positive rate.
+
+    Parameters
+    ----------
+    metrics
+        Metrics of a classifier with curves.
+    ax
+        Axes to draw on; None creates new ones.
+    path
+        File to write; its suffix selects the format.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    ParameterError
+        If the metrics have no curves, or matplotlib is not installed.
+    """
+    roc, auc = metrics.roc, metrics.auc
+    if roc is None or auc is None:
+        raise _without("curves")
+    ax = new_axes(*_SQUARE) if ax is None else ax
+    x = np.array(roc.false_positive_rates)
+    level = f"{100 * metrics.plan.level:g} %"
+    ax.fill_between(x, roc.low, roc.high, color=FIRST, alpha=0.15, linewidth=0, label=f"{level} intervals")
+    name = f"AUC {auc.value:.3f} [{auc.low:.3f}, {auc.high:.3f}]"
+    ax.plot(x, roc.true_positive_rates, color=FIRST, linewidth=2, marker="o", markersize=3, label=name)
+    ax.plot([0, 1], [0, 1], color=LINE, linewidth=1.5, linestyle="--", label="random guessing")
+    ax.set(xlabel="false-positive rate", ylabel="true-positive rate", xlim=(0, 1), ylim=(0, 1.005))
+    ax.legend(frameon=False, loc="lower right")
+    return save(tidy(ax), path)
+
+
+def plot_calibration(
+    metrics: Metrics, ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None
+) -> "Axes":
+    """Plot the share of positive records against the score, with an interval for each score bin.
+
+    Bins whose records are hidden by the noise, with an interval longer than 0.7, are left out.
+
+    Parameters
+    ----------
+    metrics, ax, path
+        See `plot_roc_curve`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    ParameterError
+        If the metrics have no curves, or matplotlib is not installed.
+    """
+    if metrics.calibration is None:
+        raise _without("curves")
+    ax = new_axes(*_SQUARE) if ax is None else ax
+    ax.plot([0, 1], [0, 1], color=LINE, linewidth=1.5, linestyle="--", label="calibrated")
+    seen = [one for one in metrics.calibration if one.rate.high - one.rate.low <= _WIDEST]
+    if seen:
+        x, y = [(one.left + one.right) / 2 for one in seen], np.array([one.rate.value for one in seen])
+        ends = np.array([(one.rate.low, one.rate.high) for one in seen]).T
+        name = f"estimate with {100 * metrics.plan.level:g} % interval"
+        bars = [y - ends[0], ends[1] - y]
+        ax.errorbar(x, y, yerr=bars, color=FIRST, linewidth=1.5, marker="o", markersize=4, capsize=3, label=name)
+    ax.set(xlabel="score", ylabel="share of positive records", xlim=(0, 1), ylim=(0, 1.005))
+    legend_above(ax, columns=2)
+    return save(tidy(ax), path)
+
+
+def plot_confusion(metrics: Metrics, ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None) -> "Axes":
+    """Plot the share of the records of each true class that have each predicted class.
+
+    Up to 12 classes, cells show the share with its interval.
+
+    Parameters
+    ----------
+    metrics, ax, path
+        See `plot_roc_curve`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    ParameterError
+        If the metrics are those of a regression, or matplotlib is not installed.
+    """
+    rates, classes = metrics.confusion_rates, metrics.plan.classes
+    if rates is None or classes is None:
+        raise _without("a confusion matrix")
+    size = max(4.0, min(12.0, 1.2 * len(classes) + 1.6))
+    ax = new_axes(size, size) if ax is None else ax
+    from matplotlib.colors import LinearSegmentedColormap
+
+    shares = np.array([[one.value for one in row] for row in rates])
+    colors = LinearSegmentedColormap.from_list("dperm", ["#ffffff", LEFT, FIRST])
+    ax.imshow(shares, cmap=colors, vmin=0.0, vmax=1.0)
+    if len(classes) <= _MOST_CELLS:
+        for place, row in enumerate(rates):
+            for other, one in enumerate(row):
+                text = f"{one.value:.2f}\n[{one.low:.2f}, {one.high:.2f}]"
+                color = "#ffffff" if one.value > _DARK else INK
+                ax.text(other, place, text, ha="center", va="center", color=color, fontsize="small")
+        names = [str(label) for label in classes]
+        ax.set_xticks(range(len(names)), names, parse_math=False)
+        ax.set_yticks(range(len(names)), names, parse_math=False)
+    ax.set(xlabel="predicted class", ylabel="true class")
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    return save(ax, path)
+
+
+def _without(part: str) -> ParameterError:
+    return ParameterError(
+        argument="metrics",
+        rule=f"must have {part}",
+        remedy="Curves need two classes, or positive= with one of the classes.",
+    )

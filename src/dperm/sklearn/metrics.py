@@ -1,0 +1,411 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Private evaluation of fitted models (T85-T88)."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, final
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+
+from dperm.checks import shown
+from dperm.data.arrays import Floats
+from dperm.data.canonical import label_text, row_count
+from dperm.data.tables import column_names, raw_columns
+from dperm.errors import DataError, DpermError, NotPrivateWarning, ParameterError
+from dperm.evaluation.metrics import Metrics
+from dperm.evaluation.plan import EvaluationPlan, Groups
+from dperm.evaluation.records import PrivateScores
+from dperm.mechanisms.run import release
+from dperm.noise.bits import Bits
+from dperm.preparation.prepared import TargetKind
+from dperm.presentation.spelling import arg
+from dperm.privacy import Adjacency
+from dperm.report import Statement, evaluation_plots, statement
+from dperm.sklearn import parameters
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OWN = "dperm"
+"""Package whose fitted models have public classes and label ranges: they were declared or released."""
+
+
+@final
+class PrivateMetrics(BaseEstimator):
+    """Measure a fitted model on private records, with one guarantee for all metrics.
+
+    One noisy histogram or vector of sums is released (T85, T88). Accuracy, confusion matrix, ROC curve, calibration,
+    Brier score and log loss of a classifier, or R^2 and errors of a regression, are computed from it. Every metric has
+    an interval that covers sampling and privacy noise together.
+
+    The model must not have been trained on the evaluated records; this cannot be checked. Records that were chosen for
+    evaluation by independent secret coins cost no budget of the training records (T71). Otherwise the evaluation and
+    the fit are two releases about the same data.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy-loss bound of the evaluation; smaller is more private.
+    delta : float, default=1e-6
+        Delta of the guarantee, greater than 0.
+    adjacency : {"replace_one", "add_remove"}, default="replace_one"
+        Neighbouring relation.
+    classes : sequence of labels, default=None
+        Public classes of a classification. None takes those of a fitted model of dperm, which are public. A record with
+        any other label counts as an error.
+    label_range : (low, high), default=None
+        Public range of the labels of a regression. None takes that of a fitted model of dperm.
+    positive : label, default=None
+        Class of the ROC curve, calibration, Brier score and log loss. None takes the second one of two classes; with
+        more classes it leaves these metrics out.
+    groups : mapping of str to sequence, default=None
+        Name of one column with a list of public groups, such as {"sex": ["female", "male"]}. Metrics are also computed
+        for each group, and for all "other" records.
+    bins : "auto", int or sequence of float, default="auto"
+        Number of equal score bins, an even number, or their edges from 0 to 1. "auto" uses 20; if the number of records
+        is public, 10 where noise dominates, and 40 above 50,000 records.
+    level : float, default=0.95
+        Nominal coverage of the intervals.
+    clip : float, default=0.01
+        Smallest probability in the log loss.
+    public_n : bool, default=True
+        Whether the number of evaluated records is public under replace_one; it is used in the intervals. False if
+        secret coins chose the records. Ignored under add_remove, where the number is private.
+    ledger : Ledger or budget in memory, default=None
+        Budget to which an evaluation is charged.
+    random_state : int, Generator or RandomState, default=None
+        Seed, which makes the evaluation reproducible and NOT PRIVATE.
+
+    Attributes
+    ----------
+    metrics_ : Metrics
+        Metrics with intervals.
+    guarantee_ : Guarantee or None
+        Guarantee of the evaluation; None for a seeded one.
+    profile_ : PrivacyProfile or None
+        Privacy profile of the evaluation; None for a seeded one.
+    plan_ : EvaluationPlan
+        Plan made from public numbers.
+    record_ : Record
+        Public facts of the release.
+    release_ : Release
+        Metrics with guarantee, profile, event and record.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dperm.sklearn import PrivateMetrics
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(5000) < 0.3
+    >>> scores = 1 / (1 + np.exp(-rng.normal(np.where(y, 1.5, -1.5), 1.5)))
+    >>> measured = PrivateMetrics(epsilon=1.0, delta=1e-6, classes=(False, True)).evaluate_scores(y, scores)
+    >>> 0.7 < measured.metrics_.accuracy.value < 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        adjacency: Adjacency | str = "replace_one",
+        classes: Sequence[Any] | None = None,
+        label_range: tuple[float, float] | None = None,
+        positive: Any = None,
+        groups: Mapping[str, Sequence[Any]] | None = None,
+        bins: str | int | Sequence[float] = "auto",
+        level: float = 0.95,
+        clip: float = 0.01,
+        public_n: bool = True,
+        ledger: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.adjacency = adjacency
+        self.classes = classes
+        self.label_range = label_range
+        self.positive = positive
+        self.groups = groups
+        self.bins = bins
+        self.level = level
+        self.clip = clip
+        self.public_n = public_n
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def plan(self, model: Any = None, n: int | None = None) -> EvaluationPlan:
+        """Return the plan of an evaluation, computed from public numbers alone.
+
+        Parameters
+        ----------
+        model : fitted model, default=None
+            Model of dperm whose classes or label range are used; not needed if they are given.
+        n : int, default=None
+            Number of records, where it is public; it affects intervals and bins, not the noise.
+
+        Returns
+        -------
+        EvaluationPlan
+            Plan with ``event``, ``noise_deviation`` and ``why``.
+        """
+        goal = parameters.goal_of(self.epsilon, self.delta, self.adjacency)
+        if goal is None:
+            rule = "must be finite: metrics without noise have no guarantee"
+            raise ParameterError(argument="epsilon", rule=rule, remedy="Choose 1.0, for example.")
+        regression = self.label_range is not None or (self.classes is None and model is not None and _regresses(model))
+        known = goal.adjacency is Adjacency.REPLACE_ONE and bool(self.public_n)
+        return EvaluationPlan(
+            goal=goal,
+            task=TargetKind.REGRESSION if regression else TargetKind.CLASSIFICATION,
+            classes=None if regression else tuple(self._classes(model)),
+            label_range=self._range(model) if regression else None,
+            positive=self.positive,
+            bins=self.bins,
+            groups=_groups(self.groups),
+            n=n if known else None,
+            level=self.level,
+            clip=self.clip,
+        )
+
+    def evaluate(self, model: Any, X: Any, y: object, *, groups: object = None) -> Self:
+        """Measure a fitted model on private records, and charge the release to ``ledger``.
+
+        Classifiers use ``predict_proba``. Without it, scores of ``decision_function`` are mapped to [0, 1] by the
+        logistic function, or the softmax for more than two classes. Then Brier score, log loss and calibration refer to
+        these scores.
+
+        Parameters
+        ----------
+        model : fitted classifier or regressor
+            Model of dperm or scikit-learn, or a pipeline. Its predictions must treat each record on its own.
+        X : array-like or table
+            Features of the records, as the model expects them.
+        y : array-like
+            True labels.
+        groups : array-like, default=None
+            Group of each record. None takes the column named in ``groups`` from X.
+
+        Returns
+        -------
+        self
+            Object with ``metrics_``.
+
+        Raises
+        ------
+        DataError
+            If the model cannot predict the records, or lengths differ. Nothing is charged.
+        BudgetError
+            If ``ledger`` does not cover the evaluation. Nothing is charged.
+        """
+        plan = self.plan(model, _rows(y))
+        return self._run(plan, lambda: self._read(plan, model, X, labels=y, groups=groups))
+
+    def evaluate_scores(self, y: object, scores: object, *, groups: object = None) -> Self:
+        """Measure scores, or predicted numbers of a regression, against true labels.
+
+        Parameters
+        ----------
+        y : array-like
+            True labels.
+        scores : array-like
+            Classification: scores in [0, 1] of the positive class, or one column for each class in sorted order.
+            Regression: predicted numbers.
+        groups : array-like, default=None
+            Group of each record, if groups are declared.
+
+        Returns
+        -------
+        self
+            Object with ``metrics_``.
+
+        Raises
+        ------
+        DataError
+            If lengths differ. Nothing is charged.
+        BudgetError
+            If ``ledger`` does not cover the evaluation. Nothing is charged.
+        """
+        plan = self.plan(n=_rows(y))
+        if plan.task is TargetKind.REGRESSION:
+            return self._run(plan, lambda: plan.read(y, predictions=scores, groups=groups))
+        return self._run(plan, lambda: plan.read(y, scores, groups=groups))
+
+    def _read(self, plan: EvaluationPlan, model: Any, X: Any, *, labels: object, groups: object) -> PrivateScores:
+        """Return the evaluated records with the predictions of the model."""
+        if plan.groups is not None and groups is None:
+            groups = _group_column(X, plan.groups.column)
+        if plan.task is TargetKind.REGRESSION:
+            return plan.read(labels, predictions=_predicted(lambda: model.predict(X)), groups=groups)
+        assert plan.classes is not None
+        scores = _class_scores(model, X, plan.classes)
+        if plan.is_binary:
+            return plan.read(labels, scores, groups=groups)
+        return plan.read(labels, scores, predictions=_predicted(lambda: model.predict(X)), groups=groups)
+
+    def _run(self, plan: EvaluationPlan, read: Callable[[], PrivateScores]) -> Self:
+        budget, seed = parameters.budget_of(self.ledger), parameters.seed_of(self.random_state)
+        bits: Bits | None = None
+        if seed is not None:
+            from dperm.noise import NotPrivateBits
+
+            bits = NotPrivateBits(seed)
+            _warn_seeded()
+        with warnings.catch_warnings():
+            if bits is not None:  # the warning above names the argument of this class
+                warnings.simplefilter("ignore", NotPrivateWarning)
+            found = release(plan.facts, read, plan.draw, budget=budget, bits=bits)
+        self.release_, self.plan_, self.record_ = found, plan, found.record
+        self.metrics_: Metrics = found.value
+        private = found.record.is_private
+        self.guarantee_ = found.guarantee if private else None
+        self.profile_ = found.profile if private else None
+        return self
+
+    @property
+    def statement_(self) -> Statement:
+        """Privacy statement of the evaluation; its field "utility" has every metric with its interval."""
+        self._require_metrics()
+        measured = {
+            "measured": "by this release, on private records; intervals cover sampling and privacy noise",
+            "level": self.plan_.level,
+            "metrics": [
+                {"metric": name, "value": one.value, "low": one.low, "high": one.high}
+                for name, one in self.metrics_.estimates.items()
+            ],
+        }
+        return statement(self.release_, fields={"utility": measured})
+
+    def plot_roc(self, ax: "Axes | None" = None) -> "Axes":
+        """Plot the ROC curve with its band; see `dperm.report.evaluation_plots.plot_roc_curve`."""
+        self._require_metrics()
+        return evaluation_plots.plot_roc_curve(self.metrics_, ax)
+
+    def plot_calibration(self, ax: "Axes | None" = None) -> "Axes":
+        """Plot the calibration curve; see `dperm.report.evaluation_plots.plot_calibration`."""
+        self._require_metrics()
+        return evaluation_plots.plot_calibration(self.metrics_, ax)
+
+    def plot_confusion(self, ax: "Axes | None" = None) -> "Axes":
+        """Plot the confusion matrix; see `dperm.report.evaluation_plots.plot_confusion`."""
+        self._require_metrics()
+        return evaluation_plots.plot_confusion(self.metrics_, ax)
+
+    def _require_metrics(self) -> None:
+        if not hasattr(self, "metrics_"):
+            raise NotFittedError("there are no metrics yet: call evaluate or evaluate_scores first.")
+
+    def _classes(self, model: Any) -> Sequence[Any]:
+        if self.classes is not None:
+            return self.classes
+        if model is None or not _is_own(model) or not hasattr(model, "classes_"):
+            rule = "must be given, unless a fitted model of dperm has public classes"
+            raise ParameterError(argument="classes", rule=rule, remedy="Declare (0, 1), for example.")
+        found: list[Any] = np.asarray(model.classes_).tolist()
+        return found
+
+    def _range(self, model: Any) -> tuple[float, float]:
+        if self.label_range is not None:
+            return self.label_range
+        last = _last_step(model)
+        target = getattr(getattr(last, "schema_", None), "target", None)
+        found = getattr(target, "range", None) or getattr(last, "label_range", None)
+        if not _is_own(model) or found is None or isinstance(found, str):
+            rule = "must be given, unless a fitted model of dperm has a public range of labels"
+            raise ParameterError(argument="label_range", rule=rule, remedy="Declare (0, 100), for example.")
+        low, high = found
+        return float(low), float(high)
+
+
+def _warn_seeded() -> None:
+    warnings.warn(
+        f"this evaluation is NOT PRIVATE: its noise is determined by {arg('random_state')}. Leave out "
+        f"{arg('random_state')} for real releases.",
+        NotPrivateWarning,
+        stacklevel=4,  # the line that called evaluate
+    )
+
+
+def _class_scores(model: Any, X: Any, classes: tuple[Any, ...]) -> Floats:
+    """Return one column of scores for each class of the plan, computed record by record."""
+    method = next((name for name in ("predict_proba", "decision_function") if hasattr(model, name)), None)
+    if method is None or not hasattr(model, "classes_"):
+        raise ParameterError(
+            argument="model",
+            rule="must have classes_, and predict_proba or decision_function",
+            got=f"an object of type {type(model).__name__}",
+            remedy="Compute scores yourself, and call evaluate_scores.",
+        )
+    scores = _predicted(lambda: np.asarray(getattr(model, method)(X), dtype=np.float64))
+    if method == "decision_function":
+        scores = _squashed(scores)
+    places = {label_text(label): place for place, label in enumerate(np.asarray(model.classes_).tolist())}
+    if scores.ndim != 2 or scores.shape[1] != len(places):
+        raise DataError("the model must return one score, or one score for each of its classes, for every record.")
+    none = np.zeros(len(scores))
+    columns = [scores[:, places[text]] if (text := label_text(label)) in places else none for label in classes]
+    return np.stack(columns, axis=1)
+
+
+def _squashed(scores: Floats) -> Floats:
+    """Return scores in [0, 1] with one column for each class: logistic function or softmax."""
+    from scipy.special import expit, softmax
+
+    if scores.ndim == 1:
+        positive = expit(scores)
+        return np.stack([1 - positive, positive], axis=1)
+    return np.asarray(softmax(scores, axis=1))
+
+
+def _predicted(predict: Callable[[], Any]) -> Any:
+    """Return predictions; errors of other packages are replaced, because their texts may repeat private values."""
+    with np.errstate(all="ignore"):
+        try:
+            return predict()
+        except DpermError:
+            raise
+        except Exception:
+            pass
+    raise DataError(
+        "the model could not predict the records.", remedy="Pass X in the form that the model was fitted on."
+    )
+
+
+def _last_step(model: Any) -> Any:
+    return _last_step(model.steps[-1][1]) if isinstance(model, Pipeline) else model
+
+
+def _is_own(model: Any) -> bool:
+    return type(_last_step(model)).__module__.partition(".")[0] == OWN
+
+
+def _regresses(model: Any) -> bool:
+    return bool(is_regressor(_last_step(model)))
+
+
+def _groups(groups: Mapping[str, Sequence[Any]] | None) -> Groups | None:
+    if groups is None:
+        return None
+    if not isinstance(groups, Mapping) or len(groups) != 1:
+        rule = "must map the name of one column to its public groups"
+        raise ParameterError(
+            argument="groups", rule=rule, got=shown(groups), remedy='Give {"sex": ["female", "male"]}, for example.'
+        )
+    ((column, names),) = groups.items()
+    return Groups(str(column), tuple(names))
+
+
+def _group_column(X: Any, column: str) -> object:
+    if column not in (column_names(X) if hasattr(X, "keys") or hasattr(X, "column_names") else ()):
+        rule = f"must be given, because X has no column named {column!r}"
+        raise ParameterError(argument="groups", rule=rule)
+    return next(raw_columns(X, [column]))
+
+
+def _rows(y: Any) -> int:
+    """Return the number of labels, which is public where a plan uses it."""
+    return row_count({"y": y}, ["y"])
