@@ -67,7 +67,7 @@ def test_a_raw_table_becomes_a_model_with_one_charge_that_every_verb_accepts(raw
     assert load_model("model.dperm").predict({"age": ["?", 20], "work": [None, 1], "hours": ["", 7]}).shape == (2,)
     ends(0, "report model.dperm -o statement.md")
     assert "found privately" in Path("statement.md").read_text()
-    assert "binds the privately found schema" in ends(0, "ledger verify census.ledger --model model.dperm").stdout
+    assert "binds the schema, the metrics" in ends(0, "ledger verify census.ledger --model model.dperm").stdout
 
 
 def test_a_model_whose_schema_was_edited_does_not_verify(raw, opened, ends, dperm):

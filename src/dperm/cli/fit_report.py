@@ -72,7 +72,7 @@ def print_fitted(fitted: "FittedModel", out: Path, account: "Account | None", *,
             ("method", str(public["method"])),
             ("why", below(map(describe_reason, reasons)) or "no method was chosen: there is no noise"),
             ("guarantee", NOTHING if promised is None else format_guarantee(promised)),
-            *([("shares", _format_shares(table)), *prepared_facts(table.prepared_)] if _is_prepared(table) else []),
+            *([("shares", _format_shares(table)), *prepared_facts(table.prepared_, table.holdout)] if _is_prepared(table) else []),
             *weak_protection(estimator._fitted.profile),
             *format_budget(account, {} if record is None else dict(record.ledger)),
         ]
@@ -82,8 +82,17 @@ def print_fitted(fitted: "FittedModel", out: Path, account: "Account | None", *,
         print_metrics(table.metrics_)
 
 
-def prepared_facts(found: "PreparedTable") -> list[tuple[str, str]]:
-    """Return lines on the released schema of a table. All of it is covered by the guarantee."""
+def prepared_facts(found: "PreparedTable", holdout: float = 0.0) -> list[tuple[str, str]]:
+    """Return lines on the released schema of a table. All of it is covered by the guarantee.
+
+    Parameters
+    ----------
+    found
+        Released schema.
+    holdout
+        Share of the records that the preparation did not read.
+    """
+    records = found.records / (1 - holdout)
     facts = [("features", f"{len(found.encoder.feature_names)}, from {len(found.encoder.columns)} columns")]
     if found.classes is not None:
         facts.append(("classes", ", ".join(map(repr, found.classes)) or "none"))
@@ -91,10 +100,10 @@ def prepared_facts(found: "PreparedTable") -> list[tuple[str, str]]:
         facts.append(("label range", " to ".join(f"{end:.6g}" for end in found.label_range)))
     if found.constant:
         facts.append(("constant", f"{', '.join(found.constant)}; no value or range is distinguishable from the noise"))
-    return [*facts, ("records", f"about {max(found.records, 0):.0f}, by a noisy count")]
+    return [*facts, ("records", f"about {max(records, 0):.0f}, by a noisy count")]
 
 
-def prepared_data(found: "PreparedTable") -> dict[str, object]:
+def prepared_data(found: "PreparedTable", holdout: float = 0.0) -> dict[str, object]:
     """Return the released schema of a table as JSON-ready data."""
     return {
         "columns": list(found.encoder.columns),
@@ -102,7 +111,7 @@ def prepared_data(found: "PreparedTable") -> dict[str, object]:
         "features": list(found.encoder.feature_names),
         "classes": None if found.classes is None else list(found.classes),
         "label_range": None if found.label_range is None else list(found.label_range),
-        "records": found.records,
+        "records": found.records / (1 - holdout),
     }
 
 
@@ -155,7 +164,7 @@ def _shares(table: Any) -> dict[str, object]:
         "training_guarantee": guarantee_as_dict(plan.training_goal),
         "records_needed": plan.preparation.records_needed,
     }
-    return {"prepared": shares | prepared_data(table.prepared_)}
+    return {"prepared": shares | prepared_data(table.prepared_, table.holdout)}
 
 
 def _format_shares(table: Any) -> str:

@@ -262,6 +262,15 @@ def is_prepared(record: Record) -> bool:
     return PREPARATION in record.public
 
 
+def has_late_header(public: Mapping[str, object]) -> bool:
+    """Whether the ledger binds a model by its committed digest, which covers schema, parameters and public facts too.
+
+    This holds for releases of several stages: their public facts are known only after the earlier stages. Models with
+    a private preparation from before the stages were recorded have the same digest.
+    """
+    return PREPARATION in public or STAGES in public
+
+
 def _covered_by_fit(method: object, record: Record) -> str:
     texts = {
         (False, False): FIT,
