@@ -3,9 +3,15 @@
 """Groups of metrics on the command line: ``--groups work=private,public``."""
 
 import csv
+from collections.abc import Mapping
 
 from dperm.checks import shown
 from dperm.errors import ParameterError
+
+
+def groups_text(groups: Mapping[str, tuple[str, ...]]) -> str:
+    """Return groups as the option was written: ``work=private,public``."""
+    return ";".join(f"{column}={','.join(names)}" for column, names in groups.items())
 
 
 def declared_groups(text: str | None) -> dict[str, tuple[str, ...]] | None:
@@ -27,7 +33,7 @@ def declared_groups(text: str | None) -> dict[str, tuple[str, ...]] | None:
         names = ()
     if not column or not names or not all(names):
         raise ParameterError(
-            f"--groups must name a column and its public groups, got {shown(text)}. Write --groups work=private,public, "
-            "for example."
+            f"--groups must name a column and its public groups, got {shown(text)}. Write --groups "
+            "work=private,public, for example."
         )
     return {column: names}

@@ -72,7 +72,7 @@ def print_fitted(fitted: "FittedModel", out: Path, account: "Account | None", *,
             ("method", str(public["method"])),
             ("why", below(map(describe_reason, reasons)) or "no method was chosen: there is no noise"),
             ("guarantee", NOTHING if promised is None else format_guarantee(promised)),
-            *([("shares", _format_shares(table)), *prepared_facts(table.prepared_, table.holdout)] if _is_prepared(table) else []),
+            *(_format_preparation(table) if _is_prepared(table) else []),
             *weak_protection(estimator._fitted.profile),
             *format_budget(account, {} if record is None else dict(record.ledger)),
         ]
@@ -165,6 +165,11 @@ def _shares(table: Any) -> dict[str, object]:
         "records_needed": plan.preparation.records_needed,
     }
     return {"prepared": shares | prepared_data(table.prepared_, table.holdout)}
+
+
+def _format_preparation(table: Any) -> list[tuple[str, str]]:
+    """Return lines on the shares of the stages, and on the released schema."""
+    return [("shares", _format_shares(table)), *prepared_facts(table.prepared_, table.holdout)]
 
 
 def _format_shares(table: Any) -> str:

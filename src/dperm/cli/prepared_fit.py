@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dperm.cli.declared_groups import groups_text
 from dperm.cli.fit_request import STAND_IN, FittedModel, model_entry
 from dperm.cli.running import spinner
 from dperm.errors import AssumptionError, ParameterError
@@ -122,7 +123,7 @@ class PreparedFitRequest:
         if self.holdout:
             later["holdout"] = self.holdout
         if self.groups is not None:
-            later["groups"] = {name: list(groups) for name, groups in self.groups.items()}
+            later["groups"] = groups_text(self.groups)
         return {
             "prepare": True,
             "schema": None if columns.schema is None else columns.schema.digest,

@@ -14,6 +14,7 @@ from dperm.presentation.phrases import capitalize
 from dperm.report import fields as names
 from dperm.report.audits import audits_for_display
 from dperm.report.definitions import is_count_protected, neighbours
+from dperm.report.metric_facts import without_curves
 from dperm.report.utility import with_measure_names
 
 NumberFormat = Callable[[float], str]
@@ -138,7 +139,7 @@ def _sentence(value: object) -> object:
 _PREPARE: dict[str, Callable[[object], object]] = {
     **dict.fromkeys(("flavour", "unit_of_privacy", "trust_model", "adjacency", "covered", "composition"), _sentence),
     "data_domain": _named({names.DECLARED: "columns, with enforced bounds and categories"}),
-    "utility": with_measure_names,
+    "utility": lambda value: without_curves(with_measure_names(value)),
     "profile": _profile,
     "mechanism": _named(_MECHANISM_TERMS),
     "sampling": _named(_SAMPLING_TERMS),

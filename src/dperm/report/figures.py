@@ -9,7 +9,7 @@ matplotlib settings.
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -21,11 +21,12 @@ from dperm.presentation.numbers import format_number, format_remaining, format_u
 from dperm.presentation.phrases import capitalize
 from dperm.presentation.tables import TextTable
 from dperm.privacy.profile import PrivacyProfile
-from dperm.report import plots
+from dperm.report import metric_figures, plots
 from dperm.report.budget_facts import account_name, covering_accounts
 from dperm.report.definitions import changed_by, unit_of
 from dperm.report.field_values import is_pair, known_part, stated_part, uncovered_preparation
 from dperm.report.headline import format_rate
+from dperm.report.metric_figures import StatedMetrics
 from dperm.report.plot_style import COLORS, INK, INSTALL, LINE
 from dperm.report.profile_samples import ProfileSamples
 from dperm.report.utility import MeasuredUtility, measured_utility
@@ -89,6 +90,7 @@ def _figures(fields: Mapping[str, object], profile: PrivacyProfile | None) -> It
         yield _attack(samples, unit_of(fields), changed_by(fields))
         yield _profile(samples, fields["parameters"])
     value = fields["utility"]
+    yield from _metrics(known_part("utility", value))
     utility = measured_utility(stated_part("utility", value) if is_pair("utility", value) else value)
     if utility is not None:
         yield _utility(utility)
@@ -97,6 +99,43 @@ def _figures(fields: Mapping[str, object], profile: PrivacyProfile | None) -> It
         covering = [one for one in covering_accounts(receipt) if one is not receipt]
         budgets = [one for one in (*covering, receipt) if {"spent", "capacity"} <= one.keys()]
         yield from (_budget(one, place, named=bool(receipt.get("parents"))) for place, one in enumerate(budgets))
+
+
+def _metrics(utility: object) -> Iterator[PageFigure]:
+    """Yield the plots of private metrics; nothing without metrics."""
+    metrics = StatedMetrics.of(utility)
+    if metrics is None:
+        return
+    covered = f"The {metrics.described_level} intervals cover sampling and privacy noise."
+    if metrics.shares:
+        table = _numbers(("metric", "estimate", "low", "high"), metrics.rows)
+        height = 1.0 + 0.27 * len(metrics.shares)
+        draw = partial(metric_figures.draw_intervals, metrics)
+        yield PageFigure("metrics", "Private metrics", covered, draw, table, height)
+    if metrics.roc is not None:
+        columns = ("thresholds", "false_positive_rates", "true_positive_rates", "low", "high")
+        points = zip(*(metrics.roc[name] for name in columns), strict=True)
+        rows = [dict(zip(columns, row, strict=True)) for row in points]
+        caption = f"True-positive rate against false-positive rate at the edges of the score bins. {covered}"
+        table = _numbers(columns, rows)
+        yield PageFigure("roc", "ROC curve", caption, partial(metric_figures.draw_roc, metrics), table)
+    if metrics.calibration is not None:
+        caption = (
+            f"Share of positive records among the records of each score bin. {covered} Bins that the noise hides are "
+            "left out of the plot."
+        )
+        table = _numbers(("left", "right", "value", "low", "high"), metrics.calibration)
+        draw = partial(metric_figures.draw_calibration, metrics)
+        yield PageFigure("calibration", "Calibration", caption, draw, table)
+
+
+def _numbers(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return numbers and names as an HTML table."""
+    cells = [
+        [format_number(row[name]) if isinstance(row[name], int | float) else str(row[name]) for name in columns]
+        for row in rows
+    ]
+    return TextTable([name.replace("_", " ") for name in columns], cells).html()
 
 
 def _attack(samples: ProfileSamples, unit: str, changed: str) -> PageFigure:

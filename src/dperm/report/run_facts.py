@@ -9,6 +9,7 @@ from dperm.privacy.record import Record
 from dperm.report import fields as names
 from dperm.report.budget_facts import budget_facts
 from dperm.report.definitions import GROUP, contribution
+from dperm.report.metric_facts import utility_facts
 from dperm.report.schema_facts import (
     ENCODERS,
     RELEASED,
@@ -60,10 +61,6 @@ PREPARED_EVALUATED_FIT = (
     "This fit only: the schema that was found privately (bins, categories, ranges and classes), the coefficients, the "
     "metrics in field 30, and anything computed from them alone. One guarantee covers schema, model and metrics "
     "together."
-)
-HELD_OUT = (
-    "records that no other stage read; a secret coin flip chose each of them with probability {:g}. The intervals "
-    "cover the sampling of the records and the noise."
 )
 COINS = "one secret coin flip for each record, which makes it an evaluation record with probability {:g}"
 STAGES, METRICS, HOLDOUT = "stages", "metrics", "holdout"
@@ -230,7 +227,7 @@ def _fit_facts(record: Record) -> dict[str, object]:
     taken = {name: public.pop(name) for name in TAKEN_AS_PUBLIC if name in public}
     method = public.pop("method", UNNAMED)
     metrics = public.pop(METRICS, None)
-    utility = {"utility": {"evaluated on": HELD_OUT.format(public[HOLDOUT]), **metrics}} if metrics else {}
+    utility = {"utility": utility_facts(metrics, public.get(HOLDOUT))} if isinstance(metrics, Mapping) else {}
     return {
         "public_quantities": taken,
         "mechanism": {"name": method, **public, "event": record.event},
@@ -303,8 +300,11 @@ def _public_name(record: Record, key: str) -> str:
 
 def _other_facts(record: Record) -> dict[str, object]:
     name = record.public.get("release", record.public.get("mechanism", UNNAMED))
+    public = dict(record.public)
+    metrics = public.pop(METRICS, None)
     return {
-        "public_quantities": record.public,
+        "public_quantities": public,
+        **({"utility": utility_facts(metrics)} if isinstance(metrics, Mapping) else {}),
         "mechanism": {"name": name, "event": record.event},
         "covered": ONE_RELEASE,
     }
