@@ -86,18 +86,42 @@ def declared_task(schema: "Schema") -> str:
     return TASKS[0] if schema.target.classes is not None else TASKS[1]
 
 
-def require_one_guarantee(epsilon: float, path: Path | None, released: object) -> None:
-    """Refuse metrics without a guarantee, or for a schema that is a private release of its own.
+def require_one_guarantee(epsilon: float, delta: float, path: Path | None, released: object) -> None:
+    """Refuse metrics without Gaussian noise, or for a schema that is a private release of its own.
 
     Raises
     ------
     ParameterError
-        If epsilon is infinite, or one guarantee would not cover schema, model and metrics.
+        If epsilon is infinite, delta is 0, or one guarantee would not cover schema, model and metrics.
     """
     if math.isinf(epsilon):
         raise ParameterError("--epsilon must be finite with --holdout: metrics without noise have no guarantee.")
+    if not delta:
+        raise ParameterError(
+            "--delta must be greater than 0 with --holdout: metrics have Gaussian noise. Give --delta 1e-6, for "
+            "example, or leave --holdout out."
+        )
     if released is not None:
         raise ParameterError(
             f"--holdout: the schema in {path} is a private release of its own, and one guarantee must cover schema, "
             "model and metrics. Use --prepare with --holdout, or leave --holdout out."
+        )
+
+
+def require_early_event(method: str) -> None:
+    """Refuse a method whose event is not known before the regularization (T70).
+
+    Raises
+    ------
+    ParameterError
+        If the method exists and has no such event; unknown names are refused by the plan.
+    """
+    from dperm.methods.choose import BY_NAME
+    from dperm.methods.declared_event import EventMethod
+
+    if method in BY_NAME and not isinstance(BY_NAME[method](), EventMethod):
+        names = ["auto", *(name for name, make in BY_NAME.items() if isinstance(make(), EventMethod))]
+        raise ParameterError(
+            f"--method {method} cannot be combined with --holdout: its event is not fixed before the data are read. "
+            f"Use one of {', '.join(names)}."
         )

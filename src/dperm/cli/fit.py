@@ -104,6 +104,7 @@ def fit(
                 DeclaredFitRequest,
                 declared_columns,
                 declared_task,
+                require_early_event,
                 require_one_guarantee,
             )
             from dperm.cli.declared_groups import declared_groups
@@ -158,9 +159,11 @@ def fit(
                 declared = _with_hint(schema, lambda: read_schema(schema, target, data))
                 released = None if schema is None else _checked_release(schema, not_private=not_private)
                 if share:
-                    require_one_guarantee(size, schema, released)
                     refuse_options({"--C": C}, REGULARIZED)
+                    require_early_event(method)
                 charged = Account.of(ledger, account, request_id)
+                if share:
+                    require_one_guarantee(size, delta_of(charged, delta), schema, released)
                 common: dict[str, Any] = {
                     "epsilon": size,
                     "delta": delta_of(charged, delta),
