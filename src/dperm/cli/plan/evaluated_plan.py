@@ -52,7 +52,7 @@ def evaluated_request(
         task=declared_task(schema),
         most_classes=None,
         epsilon=privacy.size,
-        delta=delta_of(account, privacy.delta),
+        delta=delta,
         adjacency=relation_of(account, privacy.adjacency),
         method=options.method,
         estimator=options.estimator,
