@@ -18,8 +18,8 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from dperm import ApproxDP
-from dperm.evaluation.intervals import CellNoise, Interval, auc_interval, cell_mean
-from dperm.evaluation.plan import EvaluationPlan, Groups
+from dperm.evaluation.intervals import CellNoise, MetricInterval, auc_interval, cell_mean
+from dperm.evaluation.plan import DeclaredGroups, EvaluationPlan
 from dperm.evaluation.reconstruction import loss_weights, pair_weights
 from dperm.evaluation.regression import error_intervals, r2_interval
 
@@ -137,7 +137,7 @@ def _auc(counts: np.ndarray, shares: np.ndarray, n: int, auc: float, noise: Cell
 def _group(plan: EvaluationPlan, accuracy: float, n: int, rng: np.random.Generator):
     """Simulate the accuracy of a group with 30 % of the records, among two declared groups and "other"."""
     grouped = EvaluationPlan(
-        goal=plan.goal, task="classification", classes=(0, 1), n=plan.n, groups=Groups("group", ("a", "b"))
+        goal=plan.goal, task="classification", classes=(0, 1), n=plan.n, groups=DeclaredGroups("group", ("a", "b"))
     )
     noise = CellNoise(grouped.noise_deviation, 15, plan.n)
     sizes = {"right": GROUP_SHARE * accuracy, "wrong": GROUP_SHARE * (1 - accuracy)}
@@ -188,7 +188,7 @@ def regression(population: str) -> Iterator[Row]:
                 deviation = plan.noise_deviation
                 sums = exact + deviation * rng.normal(size=exact.shape)
                 private = known is None
-                absolute, root = error_intervals(sums[:, [0, 1, 2, 5]], deviation, Z, known)
+                absolute, root = error_intervals(sums[:, [0, 1, 2, 5]], deviation, Z, n=known)
                 r2 = r2_interval(sums, deviation, Z, known)
                 of_mae = np.sqrt(n * spread["MAE"] + deviation**2 * (1 + private * mae**2)) / n
                 of_mse = np.sqrt(n * spread["RMSE"] + deviation**2 * (1 + private * mse**2)) / n
@@ -206,7 +206,7 @@ def _row(
     n: int,
     epsilon: float,
     adjacency: str,
-    found: Interval,
+    found: MetricInterval,
     true: float,
     deviation: float,
 ) -> Row:

@@ -26,6 +26,7 @@ PUBLIC = (
     "dperm.audit.membership",
     "dperm.data",
     "dperm.errors",
+    "dperm.evaluation",
     "dperm.ledger",
     "dperm.mechanisms",
     "dperm.mechanisms.releases",

@@ -4,7 +4,7 @@
 
 from dperm.evaluation.estimate import Estimate
 from dperm.evaluation.metrics import CalibrationBin, Metrics, RocCurve
-from dperm.evaluation.plan import EvaluationPlan, Groups
+from dperm.evaluation.plan import DeclaredGroups, EvaluationPlan
 from dperm.evaluation.records import PrivateScores
 
-__all__ = ["CalibrationBin", "Estimate", "EvaluationPlan", "Groups", "Metrics", "PrivateScores", "RocCurve"]
+__all__ = ["CalibrationBin", "DeclaredGroups", "Estimate", "EvaluationPlan", "Metrics", "PrivateScores", "RocCurve"]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dperm.data.arrays import Floats
+from dperm.data.arrays import Floats, Mask
 
 AREAS = (0.02, 0.98)
 """Range of the estimated area under the ROC curve at which its sampling variance is evaluated."""
@@ -20,7 +20,7 @@ SMALL_SAMPLE, FEWEST = 5.0, 10.0
 class, which count as at least 10. The estimate has few degrees of freedom; the constant is empirical."""
 
 
-class Interval(NamedTuple):
+class MetricInterval(NamedTuple):
     """Values with the ends of their intervals, as arrays of one shape."""
 
     value: Floats
@@ -71,7 +71,7 @@ class CellNoise:
 
 def ratio_interval(
     top: Floats, bottom: Floats, variance: Quadratic, z: float, *, limits: tuple[float, float]
-) -> Interval:
+) -> MetricInterval:
     """Return the interval {a : (top - a bottom)^2 <= z^2 V(a)} within ``limits`` (Fieller's theorem, T86).
 
     At the true ratio a, top - a bottom has mean 0 and variance V(a). No division by a noisy number is needed, so the
@@ -90,24 +90,31 @@ def ratio_interval(
 
     Returns
     -------
-    Interval
-        Values and ends; the value is the middle of the interval if the denominator is not positive.
+    MetricInterval
+        Values and ends. The value is the middle of the interval if the denominator is not positive. An interval
+        outside the limits is replaced by that of the nearest ratio within them.
     """
     low, high = limits
-    inside = np.clip(top, low * bottom, high * bottom)  # the true ratio is within the limits, so this moves towards it
-    top = np.where(bottom > 0, inside, top)
-    square = bottom**2 - z * z * variance.c2
-    linear = -2 * top * bottom - z * z * variance.c1
-    constant = top**2 - z * z * variance.c0
     with np.errstate(all="ignore"):
-        root = np.sqrt(np.maximum(linear**2 - 4 * square * constant, 0.0))
-        ends = np.sort(np.stack([(-linear - root) / (2 * square), (-linear + root) / (2 * square)]), axis=0)
-        bounded = (square > 0) & np.isfinite(ends).all(axis=0)
+        ends, bounded = _ends(top, bottom, variance, z)
+        nearest = np.clip(top, low * bottom, high * bottom)
+        outside = bounded & ((ends[1] <= low) | (ends[0] >= high))
+        ends = np.where(outside, _ends(nearest, bottom, variance, z)[0], ends)
         left = np.where(bounded, np.clip(ends[0], low, high), low)
         right = np.where(bounded, np.clip(ends[1], low, high), high)
         value = np.where(bottom > 0, np.clip(top / bottom, low, high), (left + right) / 2)
     value = np.where(np.isfinite(value), value, (left + right) / 2)
-    return Interval(value, np.minimum(left, value), np.maximum(right, value))
+    return MetricInterval(value, np.minimum(left, value), np.maximum(right, value))
+
+
+def _ends(top: Floats, bottom: Floats, variance: Quadratic, z: float) -> tuple[Floats, Mask]:
+    """Return the roots of (top - a bottom)^2 = z^2 V(a), and whether the set between them is an interval."""
+    square = bottom**2 - z * z * variance.c2
+    linear = -2 * top * bottom - z * z * variance.c1
+    constant = top**2 - z * z * variance.c0
+    root = np.sqrt(np.maximum(linear**2 - 4 * square * constant, 0.0))
+    ends = np.sort(np.stack([(-linear - root) / (2 * square), (-linear + root) / (2 * square)]), axis=0)
+    return ends, (square > 0) & np.asarray(np.isfinite(ends).all(axis=0))
 
 
 def cell_mean(
@@ -118,7 +125,7 @@ def cell_mean(
     *,
     among: Floats | None = None,
     limits: tuple[float, float] = (0.0, 1.0),
-) -> Interval:
+) -> MetricInterval:
     """Return the mean of ``values`` over the records in some cells (T86).
 
     Parameters
@@ -168,7 +175,7 @@ def _noise_polynomial(noise: CellNoise, squares: Quadratic, total: tuple[float, 
     )
 
 
-def auc_interval(counts: Floats, kernel: Floats, noise: CellNoise, z: float) -> Interval:
+def auc_interval(counts: Floats, kernel: Floats, noise: CellNoise, z: float) -> MetricInterval:
     """Return the area under the ROC curve (T87).
 
     With kernel K and counts x of the negative and y of the positive class, U(a) = sum (K - a)[i, j] x_i y_j has mean 0
@@ -212,7 +219,7 @@ def auc_interval(counts: Floats, kernel: Floats, noise: CellNoise, z: float) -> 
         ratio_interval(top, bottom, Quadratic(*map(np.add, of_noise, sampled)), z, limits=(0.0, 1.0))
         for sampled in (of_sample, [0.0, scale, -scale])
     ]
-    return Interval(ends[0].value, np.minimum(ends[0].low, ends[1].low), np.maximum(ends[0].high, ends[1].high))
+    return MetricInterval(ends[0].value, np.minimum(ends[0].low, ends[1].low), np.maximum(ends[0].high, ends[1].high))
 
 
 def _sampling_scale(of_sample: list[Floats], top: Floats, bottom: Floats, larger: Floats) -> Floats:

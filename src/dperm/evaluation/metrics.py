@@ -14,13 +14,13 @@ import numpy as np
 from dperm.data.arrays import Floats
 from dperm.data.canonical import label_text
 from dperm.evaluation.estimate import Estimate
-from dperm.evaluation.intervals import CellNoise, Interval, auc_interval, cell_mean
+from dperm.evaluation.intervals import CellNoise, MetricInterval, auc_interval, cell_mean
 from dperm.evaluation.reconstruction import loss_weights, pair_weights
 from dperm.evaluation.regression import error_intervals, r2_interval
 from dperm.preparation.prepared import TargetKind
 from dperm.presentation.notebook import Html, notebook_card, notebook_grid
 from dperm.presentation.tables import TextTable
-from dperm.sensitivity.evaluation import ERROR_SUMS
+from dperm.sensitivity.evaluation import ERROR_SUMS, FOURTH, GROUP_FOURTH
 
 if TYPE_CHECKING:
     from dperm.evaluation.plan import EvaluationPlan
@@ -212,7 +212,7 @@ class Metrics:
     # -- regression ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def r2(self) -> Estimate | None:
+    def r_squared(self) -> Estimate | None:
         """Coefficient of determination of clipped errors, at least -1; errors are clipped at half the label range."""
         if self._classifies:
             return None
@@ -247,13 +247,13 @@ class Metrics:
         own = own.reshape(len(names), -1)
         if self._classifies:
             return {name: self._group_rates(own, place) for place, name in enumerate(names)}
-        found = {name: self._errors(own[place], None) for place, name in enumerate(names)}
+        found = {name: self._errors(own[place], None, fourth=GROUP_FOURTH) for place, name in enumerate(names)}
         return {name: {"mae": mae, "rmse": rmse} for name, (mae, rmse) in found.items()}
 
     @property
     def estimates(self) -> dict[str, Estimate]:
         """All overall metrics of the task that are single numbers, by name."""
-        names = ("accuracy", "balanced_accuracy", "auc", "brier", "log_loss", "r2", "mae", "rmse")
+        names = ("accuracy", "balanced_accuracy", "auc", "brier", "log_loss", "r_squared", "mae", "rmse")
         return {name: found for name in names if (found := getattr(self, name)) is not None}
 
     def table(self) -> TextTable:
@@ -416,18 +416,18 @@ class Metrics:
             "false_positive_rate": rate([1], [0, 1]),
         }
 
-    def _errors(self, sums: Floats, n: int | None) -> tuple[Estimate, Estimate]:
+    def _errors(self, sums: Floats, n: int | None, *, fourth: float = FOURTH) -> tuple[Estimate, Estimate]:
         """Return MAE and RMSE in units of the labels."""
         assert self.plan.label_range is not None
         low, high = self.plan.label_range
         unit = (high - low) / 2
-        absolute, squared = error_intervals(sums, self.plan.noise_deviation, self._z, n)
+        absolute, squared = error_intervals(sums, self.plan.noise_deviation, self._z, n=n, fourth=fourth)
         return self._estimate(absolute, unit), self._estimate(squared, unit)
 
     def _proportion(self, counts: Floats, hits: Floats, noise: CellNoise, *, among: Floats | None = None) -> Estimate:
         return self._estimate(cell_mean(counts, hits, noise, self._z, among=among))
 
-    def _estimate(self, found: Interval, unit: float = 1.0) -> Estimate:
+    def _estimate(self, found: MetricInterval, unit: float = 1.0) -> Estimate:
         value, low, high = (unit * float(part) for part in found)
         return Estimate(value, low, high, self.plan.level)
 
@@ -453,7 +453,7 @@ _TITLES = {
     "auc": "area under the ROC curve",
     "brier": "Brier score",
     "log_loss": "log loss (probabilities clipped at {clip:g})",
-    "r2": "R^2 (clipped errors)",
+    "r_squared": "R^2 (clipped errors)",
     "mae": "mean absolute error (clipped errors)",
     "rmse": "root mean squared error (clipped errors)",
 }

@@ -16,6 +16,7 @@ from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
 from dperm.checks import shown
 from dperm.data.canonical import canonical_cell, label_text
+from dperm.data.identity import plain_label
 from dperm.data.labels import declared_classes
 from dperm.data.space import checked_pair
 from dperm.errors import AssumptionError, ConversionError, ParameterError
@@ -26,6 +27,7 @@ from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.releases.fixed_point import FixedPoint, fixed_point
 from dperm.mechanisms.run import ReleaseFacts, release
 from dperm.noise.bits import Bits, Stream
+from dperm.preparation.plan import about
 from dperm.preparation.prepared import TargetKind
 from dperm.presentation.facts import Fact
 from dperm.presentation.spelling import arg
@@ -55,7 +57,7 @@ SUM_ROUNDING = 2.0**-FRACTION
 
 
 @dataclass(frozen=True)
-class Groups:
+class DeclaredGroups:
     """Declared groups of records, for which metrics are computed separately.
 
     Attributes
@@ -71,6 +73,7 @@ class Groups:
 
     def __post_init__(self) -> None:
         """Check that the groups differ when they are read cell by cell."""
+        object.__setattr__(self, "names", tuple(plain_label(name) for name in self.names))
         texts = [label_text(name) for name in self.names]
         distinct = len({*texts, OTHER}) == len(texts) + 1
         if not texts or not distinct or any(canonical_cell(name) is None for name in self.names):
@@ -131,7 +134,7 @@ class EvaluationPlan:
     label_range: tuple[float, float] | None = None
     positive: Any = None
     bins: str | int | Sequence[float] = "auto"
-    groups: Groups | None = None
+    groups: DeclaredGroups | None = None
     n: int | None = None
     level: float = 0.95
     clip: float = 0.01
@@ -174,6 +177,8 @@ class EvaluationPlan:
         if self.positive is not None and label_text(self.positive) not in texts:
             rule = "must be one of the classes"
             raise ParameterError(argument="positive", rule=rule, got=shown(self.positive))
+        if self.positive is not None:
+            set_field(self, "positive", classes[texts.index(label_text(self.positive))])
         if self.cells > MOST_CELLS:
             rule = f"must give at most {MOST_CELLS:,} counts"
             raise ParameterError(argument="classes", rule=rule, remedy="Merge rare classes.")
@@ -302,7 +307,7 @@ class EvaluationPlan:
                 "The noise of the {metric} exceeds the sampling error below about {records:,} records.",
                 {
                     "metric": "accuracy" if self.task is TargetKind.CLASSIFICATION else "mean absolute error",
-                    "records": self._records_needed,
+                    "records": about(self._records_needed),
                 },
             ),
         ]

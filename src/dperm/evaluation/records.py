@@ -15,6 +15,7 @@ from dperm.data.arrays import Floats
 from dperm.data.canonical import canonical_column, label_text
 from dperm.errors import DataError, ParameterError
 from dperm.preparation.prepared import TargetKind
+from dperm.sensitivity.evaluation import FOURTH, GROUP_FOURTH
 
 if TYPE_CHECKING:
     from dperm.evaluation.plan import EvaluationPlan
@@ -159,18 +160,26 @@ def contributions(plan: "EvaluationPlan", private: PrivateScores) -> Floats:
     e = np.where(valid, np.clip(np.abs(np.nan_to_num(error, posinf=1.0, neginf=1.0)), 0.0, 1.0), 1.0)
     t = np.where(valid, np.clip(np.nan_to_num(centred), -1.0, 1.0), 0.0)
     e2, t2 = e * e, t * t
-    return np.stack([np.ones_like(e), e, e2, t, t2, 3 * e2 * (1 - e2), 3 * t2 * (1 - t2), t * (1 - t2)], axis=1)
+    return np.stack(
+        [np.ones_like(e), e, e2, t, t2, FOURTH * e2 * (1 - e2), FOURTH * t2 * (1 - t2), t * (1 - t2)], axis=1
+    )
 
 
 def error_sums(plan: "EvaluationPlan", private: PrivateScores) -> Floats:
     """Return the sums of a regression, then those of each group, as exact sums of rounded contributions (T88)."""
-    every = np.rint(np.ldexp(contributions(plan, private), FRACTION)).astype(np.int64)
-    totals = [*every.sum(axis=0).tolist()]
+    parts = contributions(plan, private)
+    totals = _rounded(parts).sum(axis=0).tolist()
     if private.groups is not None:
         assert plan.groups is not None
+        own = _rounded(parts[:, [0, 1, 2, 5]] * (1.0, 1.0, 1.0, GROUP_FOURTH / FOURTH))
         for place in range(len(plan.groups.labels)):
-            totals += every[private.groups == place][:, [0, 1, 2, 5]].sum(axis=0).tolist()
+            totals += own[private.groups == place].sum(axis=0).tolist()
     return plan.fixed_point.doubles(totals)
+
+
+def _rounded(parts: Floats) -> Codes:
+    """Return numbers in [-3, 3] as whole multiples of 2^-FRACTION, whose sums are exact."""
+    return np.rint(np.ldexp(parts, FRACTION)).astype(np.int64)
 
 
 def _counted(cells: Codes, number: int) -> Floats:

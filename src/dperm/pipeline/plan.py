@@ -13,7 +13,7 @@ from dperm.accounting.parallel import ParallelParts
 from dperm.data.columns import AnyColumn
 from dperm.erm.loss import Loss
 from dperm.errors import AssumptionError
-from dperm.evaluation.plan import EvaluationPlan, Groups
+from dperm.evaluation.plan import DeclaredGroups, EvaluationPlan
 from dperm.mechanisms.goal import gaussian_mu
 from dperm.mechanisms.run import ReleaseFacts
 from dperm.methods.declared_event import EventMethod
@@ -94,7 +94,7 @@ class TablePlan:
         most_classes: int = 2,
         encoding: Encoding = Encoding.BINS,
         holdout: float = 0.0,
-        groups: Groups | None = None,
+        groups: DeclaredGroups | None = None,
         n: int | None = None,
     ) -> "TablePlan":
         """Return the plan that meets ``goal``: a quarter of mu^2 for the preparation, all that remains for training.

@@ -11,7 +11,9 @@ from dperm.privacy.rounding import raised
 ERROR_SUMS = 8
 """Sums of a regression: records, |e|, e^2, t, t^2, 3 e^2 (1 - e^2), 3 t^2 (1 - t^2), t (1 - t^2)."""
 GROUP_SUMS = 4
-"""Sums of each declared group of a regression: records, |e|, e^2, 3 e^2 (1 - e^2)."""
+"""Sums of each declared group of a regression: records, |e|, e^2, 2 e^2 (1 - e^2)."""
+FOURTH, GROUP_FOURTH = 3.0, 2.0
+"""Factors of e^2 (1 - e^2) in these sums, the largest whole ones that do not raise the sensitivity."""
 
 
 def evaluation_histogram_sensitivity(histograms: int, adjacency: Adjacency) -> float:
@@ -40,10 +42,10 @@ def evaluation_histogram_sensitivity(histograms: int, adjacency: Adjacency) -> f
 def error_sums_sensitivity(adjacency: Adjacency, *, groups: bool = False) -> float:
     """Return the L2 sensitivity of the sums of a regression (T88).
 
-    With e and t clipped to [-1, 1], the sums of (1, |e|, e^2, t, t^2) have sensitivity sqrt(5) under add/remove and
+    With e and t clipped to [-1, 1], the sums of (1, abs(e), e^2, t, t^2) have sensitivity sqrt(5) under add/remove and
     sqrt(6) under replace-one. The sums of 3 e^2 (1 - e^2), 3 t^2 (1 - t^2) and t (1 - t^2), from which third and fourth
-    moments follow, do not raise it. With declared groups, a record also adds (1, |e|, e^2, 3 e^2 (1 - e^2)) to the sums
-    of its own group: sqrt(8) and, for a replaced record of another group, sqrt(12).
+    moments follow, do not raise it. With declared groups, a record also adds (1, abs(e), e^2, 2 e^2 (1 - e^2)) to
+    the sums of its own group: sqrt(8), and sqrt(10) under replace-one, where the new record may be in another group.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ def error_sums_sensitivity(adjacency: Adjacency, *, groups: bool = False) -> flo
     """
     if adjacency is Adjacency.ADD_REMOVE:
         return raised(math.sqrt(8 if groups else 5))
-    return raised(math.sqrt(12 if groups else 6))
+    return raised(math.sqrt(10 if groups else 6))
 
 
 def log_loss_sensitivity(largest: float, adjacency: Adjacency) -> float:

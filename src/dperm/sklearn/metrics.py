@@ -17,7 +17,7 @@ from dperm.data.canonical import label_text, row_count
 from dperm.data.tables import column_names, raw_columns
 from dperm.errors import DataError, DpermError, NotPrivateWarning, ParameterError
 from dperm.evaluation.metrics import Metrics
-from dperm.evaluation.plan import EvaluationPlan, Groups
+from dperm.evaluation.plan import DeclaredGroups, EvaluationPlan
 from dperm.evaluation.records import PrivateScores
 from dperm.mechanisms.run import release
 from dperm.noise.bits import Bits
@@ -387,7 +387,7 @@ def _regresses(model: Any) -> bool:
     return bool(is_regressor(_last_step(model)))
 
 
-def _groups(groups: Mapping[str, Sequence[Any]] | None) -> Groups | None:
+def _groups(groups: Mapping[str, Sequence[Any]] | None) -> DeclaredGroups | None:
     if groups is None:
         return None
     if not isinstance(groups, Mapping) or len(groups) != 1:
@@ -396,7 +396,7 @@ def _groups(groups: Mapping[str, Sequence[Any]] | None) -> Groups | None:
             argument="groups", rule=rule, got=shown(groups), remedy='Give {"sex": ["female", "male"]}, for example.'
         )
     ((column, names),) = groups.items()
-    return Groups(str(column), tuple(names))
+    return DeclaredGroups(str(column), tuple(names))
 
 
 def _group_column(X: Any, column: str) -> object:

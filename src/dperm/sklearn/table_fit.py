@@ -31,7 +31,7 @@ from dperm.data.tables import column_names, raw_columns
 from dperm.erm.loss import Loss
 from dperm.errors import AssumptionError, DataError, DpermWarning, LeakError, ParameterError
 from dperm.evaluation import Metrics
-from dperm.evaluation.plan import Groups
+from dperm.evaluation.plan import DeclaredGroups
 from dperm.mechanisms.run import Run, prepare_release
 from dperm.methods.declared_event import EventMethod
 from dperm.methods.defaults import default_clip, descent_clip
@@ -576,7 +576,7 @@ def class_scores(model: Any, rows: Any) -> Floats:
     return np.asarray(expit(model.decision_function(rows)), dtype=np.float64)
 
 
-def _declared_groups(groups: object, features: Sequence[str]) -> Groups | None:
+def _declared_groups(groups: object, features: Sequence[str]) -> DeclaredGroups | None:
     """Return the groups of the metrics: one column of the table with public values."""
     if groups is None:
         return None
@@ -587,4 +587,4 @@ def _declared_groups(groups: object, features: Sequence[str]) -> Groups | None:
     if column not in features:
         rule = "must name a feature column of the table"
         raise ParameterError(argument="groups", rule=rule, got=shown(column))
-    return Groups(str(column), tuple(names))
+    return DeclaredGroups(str(column), tuple(names))

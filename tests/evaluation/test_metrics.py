@@ -1,0 +1,329 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics and intervals: exact values without noise, coverage with it, and degenerate tables (T86-T88)."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn import metrics as reference
+
+from dperm import GDP, ApproxDP
+from dperm.errors import DataError, ParameterError
+from dperm.evaluation import DeclaredGroups, Estimate, EvaluationPlan, Metrics
+from dperm.evaluation.intervals import CellNoise, Quadratic, auc_interval, cell_mean, ratio_interval
+from dperm.evaluation.reconstruction import loss_weights, pair_weights
+from dperm.evaluation.records import class_counts, error_sums
+from dperm.evaluation.regression import error_intervals, r2_interval
+from dperm.noise import NotPrivateBits
+from dperm.privacy.digest import digest
+
+Z = float(norm.isf(0.025))
+EDGES = tuple(np.linspace(0, 1, 21).tolist())
+
+
+def scored(n, rng):
+    """Labels and scores of a quarter of positive records."""
+    y = rng.random(n) < 0.25
+    return y, 1 / (1 + np.exp(-1.3 * rng.normal(size=n) - np.where(y, 0.8, -1.6)))
+
+
+def without_noise(plan, *arrays, **named):
+    """Metrics of the exact counts or sums."""
+    private = plan.read(*arrays, **named)
+    exact = class_counts(plan, private) if plan.task == "classification" else error_sums(plan, private)
+    return Metrics(plan, exact)
+
+
+def plan_of(epsilon=1.0, adjacency="add_remove", **arguments):
+    arguments = {"task": "classification", "classes": (0, 1), **arguments}
+    return EvaluationPlan(goal=ApproxDP(epsilon, 1e-5, adjacency), **arguments)
+
+
+# --- values ---
+
+
+def test_without_noise_the_metrics_of_a_classifier_are_those_of_scikit_learn():
+    y, scores = scored(20_000, np.random.default_rng(0))
+    found = without_noise(plan_of(), y.astype(int), scores)
+    predicted = scores > 0.5
+    clipped = np.clip(scores, 0.01, 0.99)
+    np.testing.assert_array_equal(found.confusion, reference.confusion_matrix(y, predicted))
+    assert found.accuracy.value == pytest.approx(reference.accuracy_score(y, predicted))
+    assert found.balanced_accuracy.value == pytest.approx(reference.balanced_accuracy_score(y, predicted))
+    assert found.recall[1].value == pytest.approx(reference.recall_score(y, predicted))
+    assert found.precision[1].value == pytest.approx(reference.precision_score(y, predicted))
+    assert found.auc.value == pytest.approx(reference.roc_auc_score(y, scores), abs=3e-4)
+    assert found.brier.value == pytest.approx(reference.brier_score_loss(y, scores), abs=3e-4)
+    assert found.log_loss.value == pytest.approx(reference.log_loss(y, clipped), abs=1e-3)
+    assert found.records == 20_000
+
+
+def test_without_noise_the_metrics_of_more_classes_are_those_of_scikit_learn():
+    rng = np.random.default_rng(1)
+    scores = rng.dirichlet([1, 1, 1], 5000)
+    y = np.array([rng.choice(3, p=row) for row in scores])
+    found = without_noise(plan_of(classes=(0, 1, 2), positive=2), y, scores)
+    np.testing.assert_array_equal(found.confusion, reference.confusion_matrix(y, scores.argmax(axis=1)))
+    assert found.auc.value == pytest.approx(reference.roc_auc_score(y == 2, scores[:, 2]), abs=1e-3)
+    assert [one.value for one in found.recall.values()] == pytest.approx(
+        reference.recall_score(y, scores.argmax(axis=1), average=None)
+    )
+    alone = without_noise(plan_of(classes=(0, 1, 2)), y, predictions=scores.argmax(axis=1))
+    assert alone.auc is None and alone.roc is None and alone.accuracy.value == found.accuracy.value
+
+
+def test_without_noise_the_metrics_of_a_regression_are_those_of_scikit_learn():
+    rng = np.random.default_rng(2)
+    y = np.clip(rng.normal(50, 15, 20_000), 0, 100)
+    predictions = y + rng.normal(0, 7, 20_000)
+    plan = plan_of(task="regression", classes=None, label_range=(0, 100))
+    found = without_noise(plan, y, predictions=predictions)
+    assert found.r_squared.value == pytest.approx(reference.r2_score(y, predictions), abs=1e-3)
+    assert found.mae.value == pytest.approx(reference.mean_absolute_error(y, predictions), abs=1e-3)
+    assert found.rmse.value == pytest.approx(reference.root_mean_squared_error(y, predictions), abs=1e-3)
+    assert found.accuracy is None and found.roc is None
+
+
+def test_undeclared_labels_and_invalid_scores_count_as_errors():
+    y, scores = [0, 1, "?", None, 1], [0.2, 0.9, 0.9, 0.1, math.nan]
+    found = without_noise(plan_of(groups=DeclaredGroups("g", ("a",))), y, scores, groups=["a", "a", "b", "b", "a"])
+    assert found.accuracy.value == pytest.approx(2 / 5)
+    assert found.recall[1].value == 1.0  # of the valid records
+    assert found.groups["a"]["accuracy"].value == pytest.approx(2 / 3)
+    regression = without_noise(
+        plan_of(task="regression", classes=None, label_range=(0, 10)), [5.0, None], predictions=[5.0, 5.0]
+    )
+    assert regression.mae.value == pytest.approx(2.5)  # 0 and half the range
+
+
+def test_the_roc_curve_does_not_decrease_and_lies_in_its_band():
+    y, scores = scored(2000, np.random.default_rng(3))
+    plan = plan_of(0.5)
+    roc = plan.draw(plan.read(y.astype(int), scores), NotPrivateBits(5).stream()).roc
+    for rates in (roc.false_positive_rates, roc.true_positive_rates, roc.low, roc.high):
+        assert np.all(np.diff(rates) >= 0) and 0 <= rates[0] and rates[-1] <= 1
+    assert np.all(np.array(roc.low) <= roc.true_positive_rates) and np.all(
+        np.array(roc.high) >= roc.true_positive_rates
+    )
+
+
+def test_densities_that_are_parabolas_are_reconstructed_exactly():
+    bounds = np.array(EDGES)
+    positive, negative = np.diff(bounds**3), np.diff(bounds)  # densities 3 x^2 and 1
+    assert negative @ pair_weights(EDGES) @ positive == pytest.approx(3 / 4, abs=1e-12)
+    assert loss_weights(EDGES, lambda p: (1 - p) ** 2) @ positive == pytest.approx(0.1, abs=1e-12)
+    two = (0.0, 0.5, 1.0)
+    assert np.array([0.5, 0.5]) @ pair_weights(two) @ np.array([0.25, 0.75]) == pytest.approx(2 / 3, abs=1e-12)
+
+
+# --- intervals ---
+
+
+def test_the_interval_of_a_proportion_is_the_set_of_t86():
+    """The closed form equals a search over all shares, for ratios inside and at the border of [0, 1]."""
+    shares = np.linspace(0, 1, 100_001)
+    for hits, misses, deviation in [(420.0, 80.0, 4.0), (30.0, 2.0, 5.0), (3.0, -2.0, 5.0), (200.0, 0.5, 1.0)]:
+        noise = CellNoise(deviation, 10)
+        counts = np.array([hits / 4] * 4 + [misses / 6] * 6)
+        marks = np.array([1.0] * 4 + [0.0] * 6)
+        found = cell_mean(counts, marks, noise, Z)
+        total = hits + misses
+        n = max(total + Z * deviation * math.sqrt(10), 0)
+        variance = n * shares * (1 - shares) + deviation**2 * ((1 - shares) ** 2 * 4 + shares**2 * 6)
+        inside = shares[(hits - shares * total) ** 2 <= Z**2 * variance]
+        if total**2 > Z**2 * (10 * deviation**2 - n):
+            assert (found.low, found.high) == pytest.approx((inside.min(), inside.max()), abs=2e-5)
+        else:
+            assert (found.low, found.high) == (0.0, 1.0)
+
+
+def test_the_width_is_that_of_the_prototype():
+    """golden/pipeline.json, evaluation, "5000_0.268": mean width .022786 of the accuracy at n = 5000, mu = .268."""
+    rng = np.random.default_rng(4)
+    y, scores = scored(400_000, rng)
+    shares = np.bincount(y * 20 + np.searchsorted(EDGES[1:-1], scores), minlength=41) / len(y)
+    noise = CellNoise(1 / 0.268, 41)
+    counts = rng.multinomial(5000, shares, size=600) + noise.deviation * rng.normal(size=(600, 41))
+    right = np.r_[np.repeat([1.0, 0.0, 0.0, 1.0], 10), 0.0]
+    found = cell_mean(counts, right, noise, Z)
+    assert (found.high - found.low).mean() == pytest.approx(0.022786, rel=0.02)
+
+
+def coverage(found, true):
+    return float(((found.low <= true) & (true <= found.high)).mean())
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+def test_intervals_cover_sampling_and_noise(adjacency):
+    """Noise dominates at n = 500, epsilon = .5; 2,000 runs have a standard error of .005 (T86, T87)."""
+    n, runs, rng = 500, 2000, np.random.default_rng(6)
+    plan = plan_of(0.5, adjacency, n=n if adjacency == "replace_one" else None)
+    y, scores = scored(400_000, rng)
+    bins = len(plan.edges) - 1
+    places = y * bins + np.searchsorted(plan.edges[1:-1], scores)
+    shares = np.bincount(places, minlength=2 * bins + 1) / len(y)
+    noise = CellNoise(plan.noise_deviation, 2 * bins + 1, plan.n)
+    counts = rng.multinomial(n, shares, size=runs) + noise.deviation * rng.normal(size=(runs, 2 * bins + 1))
+    counts = noise.fitted(counts)
+    right = np.r_[np.repeat([1.0, 0.0, 0.0, 1.0], bins // 2), 0.0]
+    assert 0.93 <= coverage(cell_mean(counts, right, noise, Z), shares @ right) <= 0.985
+    auc = reference.roc_auc_score(y, scores)
+    area = auc_interval(counts[:, :-1].reshape(runs, 2, bins), pair_weights(plan.edges), noise, Z)
+    assert 0.93 <= coverage(area, auc) <= 0.985
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+def test_intervals_of_errors_cover_sampling_and_noise(adjacency):
+    """T88: MAE, RMSE and R^2 at n = 1000, epsilon = 1."""
+    n, runs, rng = 1000, 2000, np.random.default_rng(7)
+    known = n if adjacency == "replace_one" else None
+    plan = plan_of(1.0, adjacency, task="regression", classes=None, label_range=(-1, 1), n=known)
+    t, e = 0.35 * rng.normal(size=(runs, n)), 0.15 * rng.normal(size=(runs, n))
+    t = np.clip(t + e, -1, 1)
+    a, e2, t2 = np.abs(e), e * e, t * t
+    parts = (np.ones_like(e), a, e2, t, t2, 3 * e2 * (1 - e2), 3 * t2 * (1 - t2), t * (1 - t2))
+    sums = np.stack([part.sum(axis=1) for part in parts], axis=1) + plan.noise_deviation * rng.normal(size=(runs, 8))
+    mae, rmse = error_intervals(sums[:, [0, 1, 2, 5]], plan.noise_deviation, Z, n=known)
+    assert 0.93 <= coverage(mae, a.mean()) <= 0.985
+    assert 0.93 <= coverage(rmse, math.sqrt(e2.mean())) <= 0.985
+    assert 0.93 <= coverage(r2_interval(sums, plan.noise_deviation, Z, known), 1 - e2.mean() / t.var()) <= 0.985
+
+
+def test_the_metrics_use_these_intervals():
+    """Metrics of one release equal the vectorised functions that the benchmark measures."""
+    y, scores = scored(1000, np.random.default_rng(8))
+    plan = plan_of(1.0, "replace_one", n=1000)
+    found = plan.draw(plan.read(y.astype(int), scores), NotPrivateBits(9).stream())
+    noise = CellNoise(plan.noise_deviation, len(found.noisy), 1000)
+    counts = noise.fitted(found.noisy)
+    area = auc_interval(counts[:-1].reshape(2, -1), pair_weights(plan.edges), noise, Z)
+    assert (found.auc.low, found.auc.high) == pytest.approx((float(area.low), float(area.high)))
+    assert counts.sum() == pytest.approx(1000)
+
+
+@pytest.mark.slow
+def test_every_interval_of_the_benchmark_covers_at_least_93_percent():
+    """Acceptance: n, epsilon and both adjacencies of the table in docs/theory/evaluation.md."""
+    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+    try:
+        import evaluation_coverage
+    finally:
+        sys.path.pop(0)
+    found = list(evaluation_coverage.rows())
+    assert len(found) == 2 * 18 * 8 + 2 * 18 * 3
+    assert [row for row in found if row.coverage < 0.93] == []
+    assert [row for row in found if row.coverage > 0.99 and row.ratio > 1.5] == []
+
+
+def test_a_denominator_hidden_by_noise_gives_the_whole_range():
+    hidden = Quadratic(np.array(100.0), np.array(0.0), np.array(100.0))
+    found = ratio_interval(np.array(3.0), np.array(-1.0), hidden, Z, limits=(0.0, 1.0))
+    assert (found.low, found.high, found.value) == (0.0, 1.0, 0.5)
+
+
+def test_an_interval_beyond_the_range_is_moved_to_its_border():
+    precise = Quadratic(np.array(1.0), np.array(0.0), np.array(0.0))
+    found = ratio_interval(np.array(-10.0), np.array(100.0), precise, Z, limits=(0.0, 1.0))
+    assert found.low == 0.0 and found.high == pytest.approx(Z / 100)
+
+
+# --- degenerate tables ---
+
+TABLES = {
+    "no records": ([], []),
+    "one record": ([1], [0.3]),
+    "one class": ([0] * 50, [0.1] * 50),
+    "undeclared labels": (["?"] * 20, [0.5] * 20),
+    "invalid scores": ([0, 1] * 10, [math.nan] * 20),
+}
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
+@pytest.mark.parametrize("table", TABLES)
+def test_no_table_makes_a_classification_fail(table, epsilon):
+    labels, scores = TABLES[table]
+    plan = plan_of(epsilon, groups=DeclaredGroups("g", ("a", "b")))
+    private, bits = plan.read(labels, scores, groups=["a"] * len(labels)), NotPrivateBits(0)
+    for _ in range(5):
+        assert_within_range(plan.draw(private, bits.stream()))
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
+@pytest.mark.parametrize("labels", [[], [5.0], [None] * 9, [5.0] * 50, [math.inf, -1e300, "x"]])
+def test_no_table_makes_a_regression_fail(labels, epsilon):
+    plan = plan_of(
+        epsilon, task="regression", classes=None, label_range=(0, 10), groups=DeclaredGroups("g", ("a", "b"))
+    )
+    private, bits = plan.read(labels, predictions=[5.0] * len(labels), groups=["a"] * len(labels)), NotPrivateBits(0)
+    for _ in range(5):
+        assert_within_range(plan.draw(private, bits.stream()))
+
+
+def assert_within_range(found):
+    data = found.to_dict()
+    json.loads(json.dumps(data, allow_nan=False))
+    assert str(found) and found._repr_html_() and len(found.table().rows) >= 3
+    estimates = [*found.estimates.items(), *((name, one) for own in found.groups.values() for name, one in own.items())]
+    for name, one in estimates:
+        largest = {"log_loss": math.log(100), "mae": 5.0, "rmse": 5.0}.get(name, 1.0)
+        smallest = -1.0 if name == "r_squared" else 0.0
+        assert smallest - 1e-12 <= one.low <= one.value <= one.high <= largest + 1e-12
+
+
+# --- the release ---
+
+
+@pytest.mark.filterwarnings("ignore::dperm.errors.NotPrivateWarning")
+def test_only_noisy_numbers_leave_a_release():
+    y, scores = scored(300, np.random.default_rng(1))
+    plan = plan_of(groups=DeclaredGroups("g", ("a",)))
+    release = plan.run(y.astype(int), scores, groups=["a"] * 300, bits=NotPrivateBits(1))
+    assert set(vars(release.value)) == {"plan", "noisy"}
+    exact = class_counts(plan, plan.read(y.astype(int), scores, groups=["a"] * 300))
+    assert not np.isin(release.value.noisy, exact).any()
+    assert "300" not in str(release.record.public)
+    assert release.record.public["release"] == "evaluation" and {"T85", "T6", "T10"} <= set(release.record.theorems)
+    assert not release.record.is_private
+
+
+def test_the_digest_of_a_release_covers_its_numbers_with_labels_of_numpy():
+    arguments = {
+        "classes": np.array([0, 1, 2]),
+        "positive": np.int64(1),
+        "groups": DeclaredGroups("g", np.array([1, 2])),
+    }
+    plan = plan_of(**arguments)
+    private, bits = plan.read([0, 1, 2], np.eye(3), groups=[1, 2, 3]), NotPrivateBits(2)
+    first, second = plan.draw(private, bits.stream()), plan.draw(private, bits.stream())
+    assert str(float(first.noisy[-1])) in repr(first)
+    assert digest(first) != digest(second)
+
+
+def test_bad_shapes_are_refused_before_the_charge_without_a_value():
+    plan = plan_of(1.0, "replace_one", n=3, groups=DeclaredGroups("g", ("a",)))
+    groups = ["a"] * 3
+    for labels, scores, own in [
+        ([0, 1], [0.1, 0.2], ["a"] * 2),
+        ([0, 1, 1], [0.777], groups),
+        ([0, 1, 1], ["secret", 0.1, 0.2], groups),
+        ([0, 1, 1], [0.1, 0.2, 0.777], ["secret"]),
+    ]:
+        with pytest.raises(DataError) as refusal:
+            plan.read(labels, scores, groups=own)
+        assert "secret" not in str(refusal.value) and "0.777" not in str(refusal.value)
+    with pytest.raises(ParameterError, match="groups must be given"):
+        plan.read([0, 1, 1], [0.1, 0.2, 0.3])
+    with pytest.raises(ParameterError, match="classes must be given before"):
+        EvaluationPlan(goal=GDP(1.0, "add_remove"), task="classification").read([1], [0.5])
+
+
+def test_a_plan_explains_its_noise():
+    texts = [str(fact) for fact in plan_of().why]
+    assert "standard deviation 3.73 records" in texts[0]
+    assert "noise of 17.6 (T89)" in texts[2]
+    assert str(Estimate(0.5, 0.25, 0.75, 0.95)) == "0.500 [0.250, 0.750]"
