@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dperm.data.schema import Schema
     from dperm.evaluation import EvaluationPlan, Metrics
     from dperm.privacy import Release
+    from dperm.report import Statement
 
 SUFFIXES = (".json", ".html", ".md")
 SEEDED = "none: NOT PRIVATE, because the noise was drawn from a seed"
@@ -143,7 +144,7 @@ class EvaluationRequest:
             done = self.metrics.set_params(ledger=budget).evaluate(
                 self.estimator, features, exact[self.target], groups=None if column is None else exact[column]
             )
-        return FinishedEvaluation(done.release_, type(self.estimator).__name__)
+        return FinishedEvaluation(done.release_, done.statement_, type(self.estimator).__name__)
 
     def stored_entry(self, path: Path) -> tuple[object, object]:
         """Return request id and digest of the receipt in an evaluation file; None without one."""
@@ -172,11 +173,14 @@ class FinishedEvaluation:
     ----------
     release
         Release of the metrics.
+    statement
+        Privacy statement with the metrics.
     model
         Class of the evaluated model.
     """
 
     release: "Release[Metrics]"
+    statement: "Statement"
     model: str
 
     @property
@@ -191,16 +195,14 @@ class FinishedEvaluation:
             file.write(self._content(path.suffix.lower()).encode())
 
     def _content(self, suffix: str) -> str:
-        from dperm.report import page, statement
+        from dperm.report import page
 
-        record = self.release.record
-        found = statement(self.release.with_public({**record.public, "metrics": self.release.value.to_dict()}))
         if suffix == ".json":
-            return found.to_json(indent=1) + "\n"
+            return self.statement.to_json(indent=1) + "\n"
         if suffix == ".md":
-            text = found.to_markdown()
+            text = self.statement.to_markdown()
         else:
-            text = page(found, self.release.profile if record.is_private else None)
+            text = page(self.statement, self.release.profile if self.release.record.is_private else None)
         return f"{text}{self._receipt_line}"
 
     @property

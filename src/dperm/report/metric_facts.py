@@ -5,14 +5,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-OVERALL = ("accuracy", "balanced_accuracy", "auc", "brier", "log_loss", "r2", "mae", "rmse")
+OVERALL = ("accuracy", "balanced_accuracy", "auc", "brier", "log_loss", "r_squared", "mae", "rmse")
 """Metrics that are single numbers, in the order of the table."""
 NAMES = {
     "balanced_accuracy": "balanced accuracy",
     "auc": "area under the ROC curve",
     "brier": "Brier score",
     "log_loss": "log loss (clipped probabilities)",
-    "r2": "R^2 (clipped errors)",
+    "r_squared": "R^2 (clipped errors)",
     "mae": "mean absolute error (clipped errors)",
     "rmse": "root mean squared error (clipped errors)",
 }

@@ -44,9 +44,8 @@ def evaluated_request(
     schema = read_schema(options.schema, None, None)
     refuse_options({"--C": options.C}, REGULARIZED)
     require_early_event(options.method)
-    require_one_guarantee(
-        privacy.size, delta_of(account, privacy.delta), options.schema, schema_release(options.schema)
-    )
+    delta = delta_of(account, privacy.delta)
+    require_one_guarantee(privacy.size, delta, options.schema, schema_release(options.schema))
     request = DeclaredFitRequest(
         columns=declared_columns(schema, ","),
         task=declared_task(schema),
