@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running ``dperm`` inside the test's process."""
 
-import csv
 import json
 import shlex
 
 import pytest
+from people_tables import people, write_csv
 from typer.testing import CliRunner
 
 
@@ -73,27 +73,6 @@ classes = ["<=50K", ">50K"]
 """
 PAY = SCHEMA.replace('name = "income"\nclasses = ["<=50K", ">50K"]', 'name = "pay"\nrange = [0, 200]')
 FIELDS = 'curator = "the census office"\nintended_use = "a test"\n'
-
-
-def people(count, first=0):
-    """Records as text, the same in every run: age (with gaps), work, hours, income, pay and a name nobody may see."""
-    works = ("private", "public", "self", "ship's cook", "")
-    rows = []
-    for place in range(first, first + count):
-        age, hours = 17 + place * 37 % 74, place * 53 % 81
-        label = ">50K" if age + hours > 90 else "<=50K"
-        shown = "" if place % 11 == 0 else str(age)
-        rows.append([shown, works[place * 7 % 5], str(hours), label, str(age + hours), f"SECRET-{place}"])
-    return rows
-
-
-HEADER = ["age", "work", "hours", "income", "pay", "name"]
-
-
-def write_csv(path, rows, header=HEADER):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])
-    return path
 
 
 @pytest.fixture

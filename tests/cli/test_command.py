@@ -22,6 +22,7 @@ from dperm.cli import (
     calibrate,
     completion,
     demo,
+    evaluate,
     explain,
     fit,
     ledger,
@@ -40,6 +41,7 @@ HELPS = {
     "calibrate": calibrate.HELP,
     "completion": completion.HELP,
     "demo": demo.HELP,
+    "evaluate": evaluate.HELP,
     "explain": explain.HELP,
     "fit": fit.HELP,
     "ledger": ledger.HELP,
@@ -73,7 +75,7 @@ def stocked(desk, ends):
         if not line.startswith("ledger open"):
             opening = "--dataset 'census 2026' --adjacency replace_one --epsilon 3 --delta 1e-5 --blocks 10"
             ends(0, f"ledger open census.ledger {opening} --data data.csv")
-        if line.startswith(("predict", "report")):
+        if line.startswith(("evaluate", "predict", "report")):
             ends(0, "fit data.csv --epsilon 1 --schema schema.toml")
         if "--audit" in line:
             ends(0, "audit model model.dperm --out audit.json --runs 1000 --seed 1")

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """``dperm fit --prepare``: a table with nothing public but the names of its columns, under one charge."""
 
-import csv
 import json
 import os
 from pathlib import Path
 
 import pytest
+from people_tables import RAW_HEADER, raw_people, write_raw
 
 from dperm import ApproxDP
 from dperm.cli.charging import ContentCheck
@@ -18,24 +18,6 @@ from dperm.sklearn.files import load_stored
 
 FIT = "fit raw.csv --target income --epsilon 8 --prepare --exclude pay"
 PART = '[columns.hours]\nlow = 0\nhigh = 80\n[target]\nname = "income"\nclasses = ["<=50K", ">50K"]\n'
-HEADER = ["id", "age", "work", "hours", "income", "pay"]
-
-
-def raw_people(count):
-    """Records with gaps, words among numbers, and an id that nobody may see."""
-    works = ("private", "public", "self", "", "SECRET-cook")
-    rows = []
-    for place in range(count):
-        age, hours = 17 + place * 37 % 74, place * 53 % 81
-        shown = ("", "SECRET-age", "NA")[place % 3] if place % 13 == 0 else str(age)
-        work = works[min(place * 7 % 5, 3)] if place != 100 else works[4]
-        rows.append([f"SECRET-{place}", shown, work, str(hours), ">50K" if age + hours > 90 else "<=50K", age + hours])
-    return rows
-
-
-def write_raw(rows):
-    with open("raw.csv", "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([HEADER, *rows])
 
 
 @pytest.fixture
@@ -67,7 +49,7 @@ def test_a_raw_table_becomes_a_model_with_one_charge_that_every_verb_accepts(raw
     assert load_model("model.dperm").predict({"age": ["?", 20], "work": [None, 1], "hours": ["", 7]}).shape == (2,)
     ends(0, "report model.dperm -o statement.md")
     assert "found privately" in Path("statement.md").read_text()
-    assert "binds the privately found schema" in ends(0, "ledger verify census.ledger --model model.dperm").stdout
+    assert "binds the schema, the metrics" in ends(0, "ledger verify census.ledger --model model.dperm").stdout
 
 
 def test_a_model_whose_schema_was_edited_does_not_verify(raw, opened, ends, dperm):
@@ -90,7 +72,7 @@ def test_declared_columns_are_free_and_the_model_is_the_one_of_the_python_api(ra
     found = answered(f"{FIT} --schema part.toml --seed 3 --not-private")
     assert not found["private"] and found["guarantee"] is None
     assert "preparation of 3 columns" in found["why"][0] and found["prepared"]["classes"] is None
-    table = read_raw_table(Path("raw.csv"), HEADER[:5])
+    table = read_raw_table(Path("raw.csv"), RAW_HEADER[:5])
     part = PartialSchema.load(Path("part.toml"))
     given = {"columns": part.columns, "classes": part.target.classes, "random_state": 3}
     table["hours"] = table["hours"].numbers

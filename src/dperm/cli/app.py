@@ -12,6 +12,7 @@ from dperm.cli import (
     calibrate,
     completion,
     demo,
+    evaluate,
     explain,
     fit,
     ledger,
@@ -51,6 +52,9 @@ _ACCOUNT = "Compute the epsilon of events at a given delta, or the delta at a gi
 app = typer.Typer(name="dperm", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command(help=fit.HELP, short_help="Fit a private model to a data file.")(fit.fit)
 app.command(help=predict.HELP, short_help="Predict the target of each record with a model.")(predict.predict)
+app.command(help=evaluate.HELP, short_help="Measure a model privately on records it was not trained on.")(
+    evaluate.evaluate
+)
 app.add_typer(
     plan.app, name="plan", short_help="Plan a fit without reading data: cost, expected accuracy, records needed."
 )

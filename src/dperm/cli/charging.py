@@ -43,8 +43,10 @@ class Account:
     shown: str
 
     @classmethod
-    def of(cls, location: str | None, name: str | None, request_id: str | None) -> "Account | None":
-        """Return the account of the options; None without a ledger."""
+    def of(
+        cls, location: str | None, name: str | None, request_id: str | None, *, prefix: str = "fit"
+    ) -> "Account | None":
+        """Return the account of the options; None without a ledger. ``prefix`` starts a random request id."""
         if location is None:
             for option, value in {"--account": name, "--request-id": request_id}.items():
                 if value is not None:
@@ -56,7 +58,7 @@ class Account:
         from dperm.ledger.stores import without_secret
 
         facts = Ledger(location, name).account_facts
-        chosen = request_id or (None if facts.approval else f"fit-{uuid.uuid4().hex}")
+        chosen = request_id or (None if facts.approval else f"{prefix}-{uuid.uuid4().hex}")
         return cls(Ledger(location, facts.name, chosen), facts, without_secret(location))
 
     @property

@@ -50,6 +50,8 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
             continue
         if name == "schema":
             yield "--schema differs"
+        elif name == "model":
+            yield "the content of the model file differs"
         elif name == "target":
             yield f"the target was {old!r}, and is now {value!r}"
         else:

@@ -3,7 +3,7 @@
 """``dperm fit``: a private model from a file of data, charged to a ledger."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,6 +28,9 @@ are found privately, and the schema and the model are released together, under o
 public. Columns declared in the schema cost nothing. "dperm plan table" states the cost and the number of records
 needed.
 
+With --holdout, secret coin flips hold records out, and the model is measured on them privately: accuracy, ROC curve,
+calibration or errors, with intervals. The guarantee covers schema, model and metrics together, at no further cost.
+
 Steps: check the options and the schema; plan the fit; check the budget; reserve disk space for the model; read the data
 and enforce the bounds; charge the budget; train the model; record the release in the ledger; write the model to a file.
 Failures before the charge cost nothing. The charge is not refunded if a later step fails; the message states the amount
@@ -36,7 +39,7 @@ charged.
 \b
 Examples:
   dperm fit data.csv --target income --epsilon 1 --schema schema.toml --ledger census.ledger --out model.dperm
-  dperm fit data.csv --target income --epsilon 3 --prepare --exclude name --exclude pay
+  dperm fit data.csv --target income --epsilon 3 --prepare --exclude name --exclude pay --holdout 0.1
   dperm fit data.csv --target income --epsilon inf --not-private --schema schema.toml --out plain.dperm
 """
 _SCHEMA_ONLY = (
@@ -72,6 +75,8 @@ def fit(
     quantile: options.Quantile = None,
     invalid: options.Invalid = "raise",
     separator: options.Separator = ",",
+    holdout: options.Holdout = None,
+    groups: options.GroupColumn = None,
     seed: options.Seed = None,
     not_private: Annotated[
         bool, typer.Option("--not-private", help="Allow --epsilon inf and --seed, which give no guarantee.")
@@ -94,10 +99,20 @@ def fit(
         with Interrupts() as interrupts, note_nothing_charged(interrupts):
             from dperm.cli.charged_run import RunFiles, run_charged
             from dperm.cli.charging import Account, delta_of, relation_of
+            from dperm.cli.declared_fit import (
+                REGULARIZED,
+                DeclaredFitRequest,
+                declared_columns,
+                declared_task,
+                require_early_event,
+                require_one_guarantee,
+            )
+            from dperm.cli.declared_groups import declared_groups
             from dperm.cli.fit_request import FitRequest, checked_privacy, read_schema
             from dperm.cli.prepared_columns import prepared_columns
             from dperm.cli.prepared_fit import (
                 PreparedFitRequest,
+                checked_holdout,
                 checked_most_classes,
                 checked_task,
                 refuse_options,
@@ -112,6 +127,7 @@ def fit(
                 print_diagnosis(data, _declarations(schema, target, data, prepare=prepare), separator, as_json=json)
                 return
             size = checked_privacy(epsilon, seed, not_private=not_private)
+            share, named = checked_holdout(holdout, groups), declared_groups(groups)
             request: ChargedRequest
             if prepare:
                 chosen = None if method == "auto" else method
@@ -134,29 +150,44 @@ def fit(
                     n=n,
                     seed=seed,
                     invalid=invalid_rows(invalid),
+                    holdout=share,
+                    groups=named,
                 )
             else:
                 preparing = {"--task": task, "--exclude": exclude, "--most-classes": most_classes}
                 refuse_options(preparing, _PREPARE_ONLY)
                 declared = _with_hint(schema, lambda: read_schema(schema, target, data))
                 released = None if schema is None else _checked_release(schema, not_private=not_private)
+                if share:
+                    refuse_options({"--C": C}, REGULARIZED)
+                    require_early_event(method)
                 charged = Account.of(ledger, account, request_id)
-                request = FitRequest(
-                    schema=declared,
-                    epsilon=size,
-                    delta=delta_of(charged, delta),
-                    adjacency=relation_of(charged, adjacency),
-                    method=method,
-                    estimator=estimator,
-                    C=C,
-                    clip=clip,
-                    n=n,
-                    quantile=quantile,
-                    seed=seed,
-                    invalid=invalid_rows(invalid),
-                    separator=separator_name(separator),
-                    schema_release=released,
-                )
+                if share:
+                    require_one_guarantee(size, delta_of(charged, delta), schema, released)
+                common: dict[str, Any] = {
+                    "epsilon": size,
+                    "delta": delta_of(charged, delta),
+                    "adjacency": relation_of(charged, adjacency),
+                    "method": method,
+                    "estimator": estimator,
+                    "clip": clip,
+                    "n": n,
+                    "quantile": quantile,
+                    "seed": seed,
+                    "invalid": invalid_rows(invalid),
+                }
+                name = separator_name(separator)
+                if share:
+                    request = DeclaredFitRequest(
+                        columns=declared_columns(declared, name),
+                        task=declared_task(declared),
+                        most_classes=None,
+                        holdout=share,
+                        groups=named,
+                        **common,
+                    )
+                else:
+                    request = FitRequest(schema=declared, C=C, separator=name, schema_release=released, **common)
             inputs = (data, *([schema] if schema else []), *([Path(ledger)] if ledger else []))
             files = RunFiles(data, out, account=charged, force=force, json=json, inputs=inputs)
             run_charged(request, files, interrupts, repeatable=request_id is not None)

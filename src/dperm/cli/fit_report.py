@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Output of ``dperm fit``: plan, guarantee and charge, and nothing else about the data."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,16 @@ import typer
 
 from dperm.cli.charging import format_costs
 from dperm.cli.option_names import describe_reason
-from dperm.cli.output import DIGITS, below, plain_down, plain_up, print_facts, print_json
+from dperm.cli.output import (
+    DIGITS,
+    below,
+    plain_down,
+    plain_up,
+    print_facts,
+    print_json,
+    print_paragraphs,
+    print_table,
+)
 from dperm.errors import DpermError
 from dperm.presentation.glossary import CHANGES
 from dperm.presentation.numbers import format_number
@@ -18,7 +27,9 @@ from dperm.presentation.numbers import format_number
 if TYPE_CHECKING:
     from dperm.cli.charging import Account
     from dperm.cli.fit_request import FittedModel
+    from dperm.evaluation import Metrics
     from dperm.preparation import PreparedTable
+    from dperm.privacy import Record
     from dperm.privacy.guarantee import AnyGuarantee
     from dperm.privacy.profile import PrivacyProfile
 
@@ -46,7 +57,9 @@ def print_fitted(fitted: "FittedModel", out: Path, account: "Account | None", *,
                 "protection": protection_data(estimator._fitted.profile),
                 "adjacency": estimator.adjacency,
                 "theorems": [] if record is None else list(record.theorems),
-                **({} if table is None else {"prepared": _shares(table) | prepared_data(table.prepared_)}),
+                **(_shares(table) if _is_prepared(table) else {}),
+                "metrics": None if table is None or table.metrics_ is None else table.metrics_.to_dict(),
+                "stages": stages_data(record),
                 "ledger": {} if record is None else dict(record.ledger),
                 **charge_data(account),
             }
@@ -59,15 +72,27 @@ def print_fitted(fitted: "FittedModel", out: Path, account: "Account | None", *,
             ("method", str(public["method"])),
             ("why", below(map(describe_reason, reasons)) or "no method was chosen: there is no noise"),
             ("guarantee", NOTHING if promised is None else format_guarantee(promised)),
-            *([] if table is None else [("shares", _format_shares(table)), *prepared_facts(table.prepared_)]),
+            *(_format_preparation(table) if _is_prepared(table) else []),
             *weak_protection(estimator._fitted.profile),
             *format_budget(account, {} if record is None else dict(record.ledger)),
         ]
     )
+    print_stages(stages_data(record))
+    if table is not None and table.metrics_ is not None:
+        print_metrics(table.metrics_)
 
 
-def prepared_facts(found: "PreparedTable") -> list[tuple[str, str]]:
-    """Return lines on the released schema of a table. All of it is covered by the guarantee."""
+def prepared_facts(found: "PreparedTable", holdout: float = 0.0) -> list[tuple[str, str]]:
+    """Return lines on the released schema of a table. All of it is covered by the guarantee.
+
+    Parameters
+    ----------
+    found
+        Released schema.
+    holdout
+        Share of the records that the preparation did not read.
+    """
+    records = found.records / (1 - holdout)
     facts = [("features", f"{len(found.encoder.feature_names)}, from {len(found.encoder.columns)} columns")]
     if found.classes is not None:
         facts.append(("classes", ", ".join(map(repr, found.classes)) or "none"))
@@ -75,10 +100,10 @@ def prepared_facts(found: "PreparedTable") -> list[tuple[str, str]]:
         facts.append(("label range", " to ".join(f"{end:.6g}" for end in found.label_range)))
     if found.constant:
         facts.append(("constant", f"{', '.join(found.constant)}; no value or range is distinguishable from the noise"))
-    return [*facts, ("records", f"about {max(found.records, 0):.0f}, by a noisy count")]
+    return [*facts, ("records", f"about {max(records, 0):.0f}, by a noisy count")]
 
 
-def prepared_data(found: "PreparedTable") -> dict[str, object]:
+def prepared_data(found: "PreparedTable", holdout: float = 0.0) -> dict[str, object]:
     """Return the released schema of a table as JSON-ready data."""
     return {
         "columns": list(found.encoder.columns),
@@ -86,21 +111,65 @@ def prepared_data(found: "PreparedTable") -> dict[str, object]:
         "features": list(found.encoder.feature_names),
         "classes": None if found.classes is None else list(found.classes),
         "label_range": None if found.label_range is None else list(found.label_range),
-        "records": found.records,
+        "records": found.records / (1 - holdout),
     }
 
 
+def stages_data(record: "Record | None") -> list[dict[str, object]]:
+    """Return the stages of a release as JSON-ready data; empty for a release of one stage."""
+    from dperm.report.run_facts import STAGES
+
+    found = () if record is None else record.public.get(STAGES, ())
+    assert isinstance(found, list | tuple)  # written by `TablePlan.public`
+    return [dict(stage) for stage in found]
+
+
+def print_stages(stages: Sequence[Mapping[str, Any]]) -> None:
+    """Print the stages of a release as a table; nothing for a release of one stage."""
+    if not stages:
+        return
+    typer.echo("\nStages of the release; one guarantee covers all of them:\n")
+    print_table(
+        ("stage", "releases", "reads", "epsilon by itself"),
+        [
+            (str(one["stage"]), str(one["release"]), str(one["records"]), f"{plain_up(one['epsilon'])}")
+            for one in stages
+        ],
+    )
+
+
+def print_metrics(metrics: "Metrics") -> None:
+    """Print private metrics as a table, with a line on their intervals."""
+    from dperm.evaluation.metrics import NOTE
+
+    table = metrics.table()
+    typer.echo("\nPrivate metrics of the model:\n")
+    print_table(table.header, table.rows)
+    print_paragraphs([NOTE])
+
+
+def _is_prepared(table: Any) -> bool:
+    """Whether a table model found its schema privately."""
+    return table is not None and table.plan_.preparation is not None
+
+
 def _shares(table: Any) -> dict[str, object]:
-    """Return the shares of both stages as JSON-ready data."""
+    """Return the released schema and the shares of the stages as JSON-ready data."""
     from dperm.pipeline.plan import PREPARATION_SHARE
     from dperm.privacy.guarantee import guarantee_as_dict
 
     plan = table.plan_
-    return {
+    shares = {
         "share": PREPARATION_SHARE,
         "training_guarantee": guarantee_as_dict(plan.training_goal),
         "records_needed": plan.preparation.records_needed,
     }
+    return {"prepared": shares | prepared_data(table.prepared_, table.holdout)}
+
+
+def _format_preparation(table: Any) -> list[tuple[str, str]]:
+    """Return lines on the shares of the stages, and on the released schema."""
+    return [("shares", _format_shares(table)), *prepared_facts(table.prepared_, table.holdout)]
 
 
 def _format_shares(table: Any) -> str:

@@ -78,7 +78,7 @@ class FitRequest:
         return self._new_model()
 
     def _new_model(self) -> Any:
-        kind = self._kind()
+        kind = estimator_class(self.estimator, self.target, quantile=self.quantile)
         given = {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -178,29 +178,6 @@ class FitRequest:
         """Whether the plan needs no data; False for an infinite epsilon."""
         return math.isfinite(self.epsilon) and (self.n is not None or self.adjacency == "add_remove")
 
-    def _kind(self) -> Any:
-        from dperm import sklearn
-
-        classifiers = {"logistic": sklearn.PrivateLogisticRegression, "svc": sklearn.PrivateLinearSVC}
-        regressors = {
-            "linear": sklearn.PrivateLinearRegression,
-            "huber": sklearn.PrivateHuberRegressor,
-            "quantile": sklearn.PrivateQuantileRegressor,
-        }
-        labelled = self.target.classes is not None
-        name = self.estimator or ("logistic" if labelled else "linear")
-        if name not in classifiers | regressors:
-            raise ParameterError(f"--estimator must be one of {ESTIMATORS.replace('|', ', ')}, got {name!r}.")
-        if (name in classifiers) is not labelled:
-            found, needed = ("classes", "a range") if labelled else ("a range", "classes")
-            raise ParameterError(
-                f"--estimator {name} needs a target with {needed}, and the schema declares {found} for "
-                f"{self.target.name!r}. Change one of the two."
-            )
-        if self.quantile is not None and name != "quantile":
-            raise ParameterError("--quantile belongs to --estimator quantile.")
-        return (classifiers | regressors)[name]
-
 
 @dataclass(frozen=True)
 class FittedModel:
@@ -213,7 +190,7 @@ class FittedModel:
     schema
         Its schema.
     table
-        Fitted `PrivateTableClassifier` or `PrivateTableRegressor`, if it found the schema privately.
+        Fitted `PrivateTableClassifier`, `PrivateTableRegressor` or `PrivatePipeline`, if the release has stages.
     """
 
     estimator: Any
@@ -235,6 +212,37 @@ class FittedModel:
         from dperm.cli.fit_report import print_fitted
 
         print_fitted(self, out, account, as_json=as_json)
+
+
+def estimator_class(name: str | None, target: "TargetSchema", *, quantile: float | None) -> Any:
+    """Return the class of --estimator; by default logistic for a target with classes, linear for one with a range.
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown or does not fit the target, or --quantile belongs to another estimator.
+    """
+    from dperm import sklearn
+
+    classifiers = {"logistic": sklearn.PrivateLogisticRegression, "svc": sklearn.PrivateLinearSVC}
+    regressors = {
+        "linear": sklearn.PrivateLinearRegression,
+        "huber": sklearn.PrivateHuberRegressor,
+        "quantile": sklearn.PrivateQuantileRegressor,
+    }
+    labelled = target.classes is not None
+    chosen = name or ("logistic" if labelled else "linear")
+    if chosen not in classifiers | regressors:
+        raise ParameterError(f"--estimator must be one of {ESTIMATORS.replace('|', ', ')}, got {chosen!r}.")
+    if (chosen in classifiers) is not labelled:
+        found, needed = ("classes", "a range") if labelled else ("a range", "classes")
+        raise ParameterError(
+            f"--estimator {chosen} needs a target with {needed}, and the schema declares {found} for "
+            f"{target.name!r}. Change one of the two."
+        )
+    if quantile is not None and chosen != "quantile":
+        raise ParameterError("--quantile belongs to --estimator quantile.")
+    return (classifiers | regressors)[chosen]
 
 
 def model_entry(path: Path) -> tuple[object, object]:

@@ -162,6 +162,24 @@ MostClasses = Annotated[
         "left out.",
     ),
 ]
+Holdout = Annotated[
+    float | None,
+    number(
+        "--holdout",
+        "Probability, at most 0.5, with which a secret coin flip holds a record out for private metrics of the model. "
+        "The metrics do not add to the guarantee.",
+        show_default="no record is held out",
+    ),
+]
+GroupColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="COLUMN=A,B,...",
+        show_default=False,
+        help="Column with public groups; metrics are computed for each group, and for all other records.",
+    ),
+]
 RequestId = Annotated[
     str | None,
     typer.Option(

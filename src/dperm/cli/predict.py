@@ -74,7 +74,8 @@ def predict(
         if output is not None:
             require_writable("-o", output)
             require_free("-o", output, force=force, inputs=(model, data))
-        estimator, schema = _loaded(model, probabilities)
+        estimator, schema = load_with_schema(model)
+        _require_probabilities(estimator, probabilities)
         columns = _predicted(estimator, schema, data, probabilities, treatment, separator)
         if output is not None:
             _write(output, columns)
@@ -88,8 +89,8 @@ def predict(
             typer.echo(_as_csv(columns), nl=False)
 
 
-def _loaded(path: Path, probabilities: bool) -> "tuple[Any, Schema]":
-    """Return model and schema, if the model can predict the request."""
+def load_with_schema(path: Path) -> "tuple[Any, Schema]":
+    """Return model and schema of a file; raise ParameterError if it has no schema with a target."""
     from dperm.sklearn.files import load_stored
 
     stored = load_stored(path)
@@ -97,11 +98,12 @@ def _loaded(path: Path, probabilities: bool) -> "tuple[Any, Schema]":
         raise ParameterError(
             f"{path} has no schema: it was saved in Python for arrays of features. Use it there, or run dperm fit."
         )
-    if probabilities and not hasattr(stored.estimator, "predict_proba"):
-        raise ParameterError(
-            f"--probabilities: {type(stored.estimator).__name__} predicts no probabilities. Leave it out."
-        )
     return stored.estimator, stored.schema
+
+
+def _require_probabilities(estimator: Any, wanted: bool) -> None:
+    if wanted and not hasattr(estimator, "predict_proba"):
+        raise ParameterError(f"--probabilities: {type(estimator).__name__} predicts no probabilities. Leave it out.")
 
 
 def _predicted(
@@ -119,7 +121,7 @@ def _predicted(
 
 
 def _columns(estimator: Any, schema: "Schema", features: Any, probabilities: bool) -> dict[str, list[Any]]:
-    assert schema.target is not None  # _loaded has checked it
+    assert schema.target is not None  # load_with_schema has checked it
     name = schema.target.name
     found = {name: estimator.predict(features).tolist()}
     if probabilities:

@@ -83,9 +83,9 @@ class PreparedColumns:
         declared: dict[str, Any] = dict(self.declared)
         if self.declared_target is not None:
             declared[self.declared_target.name] = self.declared_target
-        table = self.read_prepared(path, content, once=not declared)
+        table = self.read_prepared(path, content, once=not declared) if self.prepared else {}
         if declared:
-            with progress_bar(f"Reading {path.name}") as progress, content.reading() as watch:
+            with progress_bar(f"Reading {path.name}") as progress, content.reading(once=not table) as watch:
                 table |= read_table(path, declared, progress, watch, unseen=unseen, separator=self.separator)
         return table
 
@@ -163,7 +163,7 @@ def prepared_columns(
     if not found.prepared:
         raise ParameterError(
             f"there is nothing to prepare: {schema} declares every column of {path}. A declared column costs nothing. "
-            "Use dperm fit with this --schema and without --prepare."
+            "Use dperm fit with this --schema and without --prepare; --holdout works there too."
         )
     return found
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dperm.cli.declared_groups import groups_text
 from dperm.cli.fit_request import STAND_IN, FittedModel, model_entry
 from dperm.cli.running import spinner
 from dperm.errors import AssumptionError, ParameterError
@@ -43,6 +44,8 @@ class PreparedFitRequest:
         Treatment of cells outside the declarations, "raise" or "drop".
     holdout
         Probability with which a record is held out for private metrics; 0 for none.
+    groups
+        Public groups of one column, with metrics of their own; None for none.
     """
 
     noun: ClassVar[str] = "model"
@@ -58,6 +61,7 @@ class PreparedFitRequest:
     seed: int | None = None
     invalid: str = "raise"
     holdout: float = 0.0
+    groups: Mapping[str, tuple[str, ...]] | None = None
 
     @cached_property
     def model(self) -> Any:
@@ -73,6 +77,7 @@ class PreparedFitRequest:
             "n": self.n,
             "invalid": self.invalid,
             "holdout": self.holdout,
+            "groups": self.groups,
             "random_state": self.seed,
         }
         target = self.columns.declared_target
@@ -114,6 +119,11 @@ class PreparedFitRequest:
     def options(self) -> Mapping[str, object]:
         """Options by name, to which a request id is bound."""
         columns = self.columns
+        later: dict[str, object] = {}  # only if given: commands of earlier versions have no such options
+        if self.holdout:
+            later["holdout"] = self.holdout
+        if self.groups is not None:
+            later["groups"] = groups_text(self.groups)
         return {
             "prepare": True,
             "schema": None if columns.schema is None else columns.schema.digest,
@@ -130,6 +140,7 @@ class PreparedFitRequest:
             "seed": self.seed,
             "invalid": self.invalid,
             "separator": columns.separator,
+            **later,
         }
 
     @property
@@ -140,7 +151,7 @@ class PreparedFitRequest:
     def run(self, data: Path, budget: "Budget | None", content: "ContentCheck") -> "FittedModel | FittedSchema":
         """Read the data, charge the budget, and return the fitted model; the schema alone if it has no labels."""
         table = self.columns.read(data, content, "other" if self.invalid == "drop" else "raise")
-        with spinner("Preparing and learning ..."):
+        with spinner("Learning ..."):
             model = self.model.set_params(ledger=budget)
             try:
                 model.fit(table, target=self.columns.target)
@@ -191,6 +202,23 @@ def require_noise(epsilon: float) -> None:
             "--epsilon must be finite: a private preparation needs noise. Choose 1.0, for example, or declare all "
             "columns in a --schema."
         )
+
+
+def checked_holdout(holdout: float | None, groups: str | None) -> float:
+    """Return --holdout, 0 if it is left out.
+
+    Raises
+    ------
+    ParameterError
+        If it is outside [0, 0.5], or --groups has no records to be evaluated on.
+    """
+    from dperm import checks
+    from dperm.pipeline.holdout import HOLDOUT_RULE, MOST_HOLDOUT
+
+    found = 0.0 if holdout is None else checks.between("holdout", holdout, 0, MOST_HOLDOUT, HOLDOUT_RULE)
+    if groups is not None and not found:
+        raise ParameterError("--groups belongs to --holdout, which is missing: metrics need held-out records.")
+    return found
 
 
 def refuse_options(given: Mapping[str, object], reason: str) -> None:

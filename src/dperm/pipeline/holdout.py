@@ -14,6 +14,7 @@ HOLDOUT = 0.1
 """Default probability with which a record is an evaluation record (T90)."""
 MOST_HOLDOUT = 0.5
 """Largest probability with which a record is an evaluation record."""
+HOLDOUT_RULE = "It is the probability with which a record is held out for the metrics; 0 trains on all records."
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dperm.privacy.record import Record
 from dperm.report import fields as names
 from dperm.report.budget_facts import budget_facts
 from dperm.report.definitions import GROUP, contribution
+from dperm.report.metric_facts import utility_facts
 from dperm.report.schema_facts import (
     ENCODERS,
     RELEASED,
@@ -62,10 +63,6 @@ PREPARED_EVALUATED_FIT = (
     "This fit only: the schema that was found privately (bins, categories, ranges and classes), the coefficients, the "
     "metrics in field 30, and anything computed from them alone. One guarantee covers schema, model and metrics "
     "together."
-)
-HELD_OUT = (
-    "records that no other stage read; a secret coin flip chose each of them with probability {:g}. The intervals "
-    "cover the sampling of the records and the noise."
 )
 COINS = "one secret coin flip for each record, which makes it an evaluation record with probability {:g}"
 STAGES, METRICS, HOLDOUT = "stages", "metrics", "holdout"
@@ -241,25 +238,18 @@ def _fit_facts(record: Record) -> dict[str, object]:
     taken = {name: public.pop(name) for name in TAKEN_AS_PUBLIC if name in public}
     method = public.pop("method", UNNAMED)
     metrics = public.pop(METRICS, None)
+    utility = {"utility": utility_facts(metrics, public.get(HOLDOUT))} if isinstance(metrics, Mapping) else {}
     return {
         "public_quantities": taken,
         "mechanism": {"name": method, **public, "event": record.event},
         "covered": COVERED_FIT_ONLY
         if uncovered_transformers(record)
         else " ".join((_covered_by_fit(method, record), *schema_sentences(record))),
-        **({} if metrics is None else {"utility": _utility_facts(metrics, public[HOLDOUT])}),
+        **utility,
         "preprocessing": _preprocessing(record, _usual_preprocessing(record)),
         "nonprivate_statistics": _usual_statistics(record),
         **why,
     }
-
-
-def _utility_facts(metrics: object, holdout: object) -> dict[str, object]:
-    """Return the metrics of the evaluation stage: the table for readers, and the numbers of the plots."""
-    data = dict(metrics) if isinstance(metrics, Mapping) else {}
-    shown = {key: data[key] for key in ("records", "level") if key in data}
-    curves = {key: data[key] for key in ("auc", "roc", "calibration", "classes", "confusion") if data.get(key)}
-    return {"evaluated_on": HELD_OUT.format(holdout), **shown, METRICS: data.get("summary", []), **curves}
 
 
 def _usual_preprocessing(record: Record) -> str:
@@ -278,6 +268,15 @@ def _usual_statistics(record: Record) -> str:
 def is_prepared(record: Record) -> bool:
     """Whether a private preparation of the table is a stage of the release."""
     return PREPARATION in record.public
+
+
+def has_late_header(public: Mapping[str, object]) -> bool:
+    """Whether the ledger binds a model by its committed digest, which covers schema, parameters and public facts too.
+
+    This holds for releases of several stages: their public facts are known only after the earlier stages. Models with
+    a private preparation from before the stages were recorded have the same digest.
+    """
+    return PREPARATION in public or STAGES in public
 
 
 def _covered_by_fit(method: object, record: Record) -> str:
@@ -312,8 +311,11 @@ def _public_name(record: Record, key: str) -> str:
 
 def _other_facts(record: Record) -> dict[str, object]:
     name = record.public.get("release", record.public.get("mechanism", UNNAMED))
+    public = dict(record.public)
+    metrics = public.pop(METRICS, None)
     return {
-        "public_quantities": record.public,
+        "public_quantities": public,
+        **({"utility": utility_facts(metrics)} if isinstance(metrics, Mapping) else {}),
         "mechanism": {"name": name, "event": record.event},
         "covered": ONE_RELEASE,
     }

@@ -25,7 +25,6 @@ from dperm.report.budget_facts import (
     time_of_charge,
 )
 from dperm.report.definitions import change, is_count_protected, neighbours, several_units, unit_of
-from dperm.report.display import METRIC_DIGITS
 from dperm.report.field_values import (
     as_mapping,
     is_pair,
@@ -36,6 +35,7 @@ from dperm.report.field_values import (
     uncovered_scores_alone,
 )
 from dperm.report.headline import NO_LIMIT, headline
+from dperm.report.metric_facts import DIGITS, ROWS
 
 NO_GUARANTEE = "There is no guarantee for the people in the data. Handle the release like the data themselves."
 CLAIMED_ONLY = (
@@ -198,11 +198,11 @@ def _all_facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 def _first_metric(fields: Mapping[str, object]) -> tuple[str, str]:
     """Return the first metric of an evaluation stage with its interval; an empty text without one."""
     known = as_mapping(known_part("utility", fields["utility"])) if is_pair("utility", fields["utility"]) else {}
-    rows = known.get("metrics")
+    rows = known.get(ROWS)
     if not isinstance(rows, list) or not rows:
         return "", ""
     first = as_mapping(rows[0])
-    low, value, high = (format_number(float(first[name]), digits=METRIC_DIGITS) for name in ("low", "estimate", "high"))
+    low, value, high = (format_number(float(first[name]), digits=DIGITS) for name in ("low", "estimate", "high"))
     level = 100 * float(str(known.get("level", 0.95)))
     return f"{capitalize(str(first['metric']))} on held-out records", f"{value} ({level:g} % interval {low} to {high})"
 

@@ -20,7 +20,7 @@ from dperm.data.space import FeatureSpace
 from dperm.privacy import Record
 from dperm.privacy.digest import digest
 from dperm.privacy.guarantee import guarantee_as_dict
-from dperm.report.run_facts import PREPARATION
+from dperm.report.run_facts import PREPARATION, has_late_header
 from dperm.report.schema_facts import ENCODERS
 from dperm.sklearn.fit_result import FitResult, in_units, space_facts
 from dperm.sklearn.header import header_digest, prepared_digest
@@ -167,7 +167,7 @@ def _require_released(
         return
     committed = (
         _committed_digest(type(estimator).__name__, fitted, stored)
-        if PREPARATION in fitted.public
+        if has_late_header(fitted.public)
         else digest(released)
     )
     _require(booked in (None, committed), "the digest in the receipt is that of another release")
@@ -187,7 +187,7 @@ def _require_released(
 
 
 def _committed_digest(kind: str, fitted: FitResult, stored: Mapping[str, object]) -> str:
-    """Return the digest that the ledger holds for a model with a privately found schema."""
+    """Return the digest that the ledger holds for a release of several stages."""
     header = header_digest(kind, stored, fitted.public, by_schema=True)
     return prepared_digest(header, str(fitted.public["schema_digest"]), fitted.released)
 

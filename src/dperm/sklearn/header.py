@@ -75,7 +75,7 @@ def header_digest(
 
 
 def prepared_digest(header: str, schema: str, released: Any) -> str:
-    """Return the digest that a ledger commits for a model with a privately found schema.
+    """Return the digest that a ledger commits for a model that is a stage of a larger release.
 
     Parameters
     ----------

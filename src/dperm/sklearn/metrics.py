@@ -25,6 +25,7 @@ from dperm.preparation.prepared import TargetKind
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
 from dperm.report import Statement, evaluation_plots, statement
+from dperm.report.run_facts import METRICS
 from dperm.sklearn import parameters
 
 if TYPE_CHECKING:
@@ -270,15 +271,7 @@ class PrivateMetrics(BaseEstimator):
     def statement_(self) -> Statement:
         """Privacy statement of the evaluation; its field "utility" has every metric with its interval."""
         self._require_metrics()
-        measured = {
-            "measured": "by this release, on private records; intervals cover sampling and privacy noise",
-            "level": self.plan_.level,
-            "metrics": [
-                {"metric": name, "value": one.value, "low": one.low, "high": one.high}
-                for name, one in self.metrics_.estimates.items()
-            ],
-        }
-        return statement(self.release_, fields={"utility": measured})
+        return statement(self.release_.with_public({**self.release_.record.public, METRICS: self.metrics_.to_dict()}))
 
     def plot_roc(self, ax: "Axes | None" = None) -> "Axes":
         """Plot the ROC curve with its band; see `dperm.report.evaluation_plots.plot_roc_curve`."""

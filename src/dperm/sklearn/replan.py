@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from dperm.errors import AssumptionError
-from dperm.report.run_facts import PREPARATION
+from dperm.report.run_facts import PREPARATION, has_late_header
 from dperm.sklearn.consistency import labels_of
 
 if TYPE_CHECKING:
@@ -40,10 +40,11 @@ def replan(estimator: Any) -> "Plan":
         kind = "without noise" if fitted.record is None else "with a seed" if seeded else prepared
         raise AssumptionError(f"the model was fitted {kind}: nothing is promised, so there is no claim to audit.")
     public: Any = fitted.public
-    if PREPARATION in public:
+    if has_late_header(public):
+        part = "a private preparation" if PREPARATION in public else "private metrics"
         raise AssumptionError(
-            "a private preparation and the training of this model have one guarantee together, and dperm audit model "
-            "attacks training alone.",
+            f"{part} and the training of this model have one guarantee together, and dperm audit model attacks "
+            "training alone.",
             remedy=_PREPARED,
         )
     names = public["columns"] if getattr(estimator, "feature_names_in_", None) is None else estimator.feature_names_in_

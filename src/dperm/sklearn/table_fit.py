@@ -40,7 +40,7 @@ from dperm.methods.plan import row_limit
 from dperm.methods.sampled_gradient import SampledGradient
 from dperm.noise import NotPrivateBits
 from dperm.noise.bits import Bits, Stream, SystemBits
-from dperm.pipeline.holdout import MOST_HOLDOUT, RecordSplit
+from dperm.pipeline.holdout import HOLDOUT_RULE, MOST_HOLDOUT, RecordSplit
 from dperm.pipeline.plan import EVALUATING, PREPARING, TRAINING, TablePlan
 from dperm.preparation.plan import PrivateColumns, warn_few_records
 from dperm.preparation.prepared import Encoding, PreparedTable, TargetKind
@@ -57,7 +57,6 @@ from dperm.sklearn.fit_result import FitResult, PrivateData, prepared_fit_result
 
 LABELS = "y"
 """Name of the target where y is passed apart from the table and has no name of its own."""
-_HOLDOUT = "It is the probability with which a record is held out for the metrics; 0 trains on all records."
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,7 @@ class PrivateTableModel(BaseEstimator, ABC):
             clip=self.clip,
             most_classes=self._most_classes(),
             encoding=self._encoding(len(features)),
-            holdout=checks.between("holdout", self.holdout, 0, MOST_HOLDOUT, _HOLDOUT),
+            holdout=checks.between("holdout", self.holdout, 0, MOST_HOLDOUT, HOLDOUT_RULE),
             groups=_declared_groups(self.groups, features),
             n=records,
         )

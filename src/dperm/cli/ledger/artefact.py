@@ -31,7 +31,7 @@ _UNBOUND_FACTS = (
 )
 _PREPARED = (
     "not compared, because the ledger entry does not bind them: timestamp, eta and tau of the record, and the version "
-    "of dperm that wrote the file. The committed digest binds the privately found schema, the parameters and the "
+    "of dperm that wrote the file. The committed digest binds the schema, the metrics, the parameters and the "
     "coefficients together."
 )
 _MEANING = "meaning"
@@ -224,7 +224,7 @@ def _of_model(path: Path) -> Artefact:
     from dperm.data.schema import text_digest
     from dperm.privacy import Record
     from dperm.report.model_file import read_model
-    from dperm.report.run_facts import PREPARATION
+    from dperm.report.run_facts import has_late_header
     from dperm.sklearn.files import load_stored, stored_header_digest
 
     file = read_model(path)
@@ -238,7 +238,7 @@ def _of_model(path: Path) -> Artefact:
     except ModelFormatError as error:
         damage = str(error.__cause__ or error).rstrip(".")
     facts = {name: _plain(getattr(record, name)) for name in _DESCRIBED}
-    prepared = PREPARATION in record.public  # the check of the released values requires the digest that covers it
+    prepared = has_late_header(record.public)  # the check of the released values requires the digest that covers it
     return Artefact(
         path,
         record.ledger,

@@ -28,7 +28,8 @@ FIT_HELP = """Show the method, guarantee, noise and cost of the fit that "dperm 
 
 Under replace_one, the number of records is public, and --n is required. With --ledger, the cost of the fit is checked
 against the account; the exit code is 3 if the account does not cover the cost. To have the event approved, pass it to
-"dperm ledger approve --event", or pass the file written by --write-event to "dperm ledger approve --event-file".
+"dperm ledger approve --event", or pass the file written by --write-event to "dperm ledger approve --event-file". With
+--holdout, the plan includes private metrics on held-out records.
 
 \b
 Examples:
@@ -73,11 +74,12 @@ TABLE_HELP = """State the cost of a private preparation, and how many records it
 "dperm fit --prepare" privately finds the kinds, ranges, bins, categories and labels of undeclared columns; one
 guarantee covers them and the model. Pass DATA to name the columns (only its header is read), or give their number with
 --columns. Columns declared in --schema cost nothing. With --n, a warning is shown if there are too few records. With
---ledger, the cost is checked against the account, as in "dperm plan fit".
+--ledger, the cost is checked against the account, as in "dperm plan fit". With --holdout, the plan includes private
+metrics on held-out records.
 
 \b
 Examples:
-  dperm plan table --columns 15 --epsilon 1 --n 20000
+  dperm plan table --columns 15 --epsilon 1 --n 20000 --holdout 0.1
   dperm plan table data.csv --target income --exclude name --epsilon 1 --n 1500 --ledger census.ledger
   dperm plan table --columns 15 --epsilon 1 --delta 1e-5 --adjacency add_remove --json
 """
@@ -125,6 +127,8 @@ def fit(
     C: models.RegularizationC = None,
     clip: models.Clip = None,
     quantile: models.Quantile = None,
+    holdout: models.Holdout = None,
+    groups: models.GroupColumn = None,
     ledger: options.PricingLedger = None,
     account: models.AccountName = None,
     request_id: options.RequestId = None,
@@ -145,6 +149,8 @@ def fit(
             C=C,
             clip=clip,
             quantile=quantile,
+            holdout=holdout,
+            groups=groups,
             ledger=ledger,
             account=account,
             request_id=request_id,
@@ -168,6 +174,8 @@ def table(
     delta: models.PositiveDelta = None,
     adjacency: models.Relation = None,
     n: options.Rows = None,
+    holdout: models.Holdout = None,
+    groups: models.GroupColumn = None,
     ledger: options.PricingLedger = None,
     account: models.AccountName = None,
     request_id: options.RequestId = None,
@@ -189,6 +197,8 @@ def table(
             exclude=tuple(exclude or ()),
             separator=separator,
             n=n,
+            holdout=holdout,
+            groups=groups,
             ledger=ledger,
             account=account,
             request_id=request_id,

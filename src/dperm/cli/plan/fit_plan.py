@@ -17,6 +17,7 @@ from dperm.errors import BudgetError, ParameterError
 if TYPE_CHECKING:
     from dperm.accounting.event import Event
     from dperm.cli.charging import Account
+    from dperm.cli.declared_fit import DeclaredFitRequest
     from dperm.cli.fit_request import FitRequest
     from dperm.cli.plan.outlook import OutlookOptions, OutlookRequest, OutlookResult
     from dperm.methods.plan import Plan
@@ -39,6 +40,8 @@ class FitPlanOptions:
     request_id: str | None
     write_event: Path | None
     force: bool
+    holdout: float | None = None
+    groups: str | None = None
 
     def request(self, privacy: PrivacyOptions, account: "Account | None") -> "FitRequest":
         """Return the fit to plan.
@@ -63,11 +66,16 @@ class FitPlanOptions:
             n=self.n,
             quantile=self.quantile,
         )
-        if not request.is_planned:
-            raise ParameterError(
-                "--n is missing: under replace_one, the number of records is public and required for the plan."
-            )
+        require_planned(request)
         return request
+
+
+def require_planned(request: "FitRequest | DeclaredFitRequest") -> None:
+    """Raise ParameterError if --n is missing under replace_one."""
+    if not request.is_planned:
+        raise ParameterError(
+            "--n is missing: under replace_one, the number of records is public and required for the plan."
+        )
 
 
 def show_fit_plan(
@@ -79,9 +87,16 @@ def show_fit_plan(
     """
     from dperm.cli import event_input
     from dperm.cli.charging import Account
+    from dperm.cli.prepared_fit import checked_holdout
 
     event_input.require_free(options.write_event, options.force)
+    share = checked_holdout(options.holdout, options.groups)
     account = Account.of(options.ledger, options.account, options.request_id)
+    if share:
+        from dperm.cli.plan.evaluated_plan import evaluated_request, show_evaluated_plan
+
+        show_evaluated_plan(evaluated_request(privacy, options, account, share), account, options, as_json=as_json)
+        return
     request = options.request(privacy, account)
     wanted = None if outlook is None else _outlook_request(outlook, request)
     found = request.plan()

@@ -35,6 +35,8 @@ class TablePlanOptions:
     exclude: tuple[str, ...]
     separator: str
     n: int | None
+    holdout: float | None
+    groups: str | None
     ledger: str | None
     account: str | None
     request_id: str | None
@@ -78,7 +80,14 @@ def show_table_plan(privacy: PrivacyOptions, options: TablePlanOptions, *, as_js
     """Print the plan of a fit with a private preparation; exits with code 3 if the account does not cover it."""
     from dperm.cli import event_input
     from dperm.cli.charging import Account, delta_of, relation_of
-    from dperm.cli.prepared_fit import PreparedFitRequest, checked_most_classes, checked_task, refuse_options
+    from dperm.cli.declared_groups import declared_groups
+    from dperm.cli.prepared_fit import (
+        PreparedFitRequest,
+        checked_holdout,
+        checked_most_classes,
+        checked_task,
+        refuse_options,
+    )
 
     event_input.require_free(options.write_event, options.force)
     columns = options.table()
@@ -93,6 +102,8 @@ def show_table_plan(privacy: PrivacyOptions, options: TablePlanOptions, *, as_js
         most_classes=checked_most_classes(options.most_classes, task, columns),
         clip=None,
         n=options.n,
+        holdout=checked_holdout(options.holdout, options.groups),
+        groups=declared_groups(options.groups),
     )
     if not request.is_planned:
         exact = {"--ledger": options.ledger, "--write-event": options.write_event}
@@ -153,6 +164,12 @@ class _PlannedTable:
         return [describe_reason(fact) for fact in self.plan.preparation.warnings(self.n)]
 
 
+def stages_and_evaluation(plan: "TablePlan") -> dict[str, object]:
+    """Return the stages of a plan and the public numbers of its evaluation as JSON-ready data."""
+    evaluation = None if plan.evaluation is None else plan.evaluation.public
+    return {"holdout": plan.holdout, "stages": [dict(stage) for stage in plan.stages], "evaluation": evaluation}
+
+
 def _print_json(planned: _PlannedTable) -> None:
     from dperm.cli.event_input import event_data
     from dperm.cli.fit_report import protection_data
@@ -176,6 +193,7 @@ def _print_json(planned: _PlannedTable) -> None:
             "warnings": planned.warnings,
             "noise": plan.facts.noise,
             "theorems": list(plan.facts.known["theorems"]),
+            **stages_and_evaluation(plan),
             "assumed_n": None if planned.is_exact else plan.n,
             "event": event_data(plan.event) if planned.is_exact else None,
             "event_text": planned.event_text,
@@ -185,7 +203,7 @@ def _print_json(planned: _PlannedTable) -> None:
 
 
 def _print_facts(planned: _PlannedTable) -> None:
-    from dperm.cli.fit_report import format_guarantee, weak_protection
+    from dperm.cli.fit_report import format_guarantee, print_stages, weak_protection
     from dperm.cli.output import below, print_facts
     from dperm.preparation.plan import about
 
@@ -210,3 +228,4 @@ def _print_facts(planned: _PlannedTable) -> None:
             *ledger_facts(planned.account, planned.price),
         ]
     )
+    print_stages(plan.stages)
