@@ -120,16 +120,16 @@ def _metrics(utility: object) -> Iterator[PageFigure]:
         rows = [dict(zip(columns, row, strict=True)) for row in points]
         caption = f"True-positive rate against false-positive rate at the edges of the score bins. {covered}"
         table = _numbers(columns, rows)
-        draw = partial(draw_roc_curve, metrics.curve, metrics.auc)
-        yield PageFigure("roc", "ROC curve", caption, draw, table, _TALL)
+        curve = partial(draw_roc_curve, metrics.curve, metrics.auc)
+        yield PageFigure("roc", "ROC curve", caption, curve, table, _TALL)
     if metrics.calibration is not None:
         caption = (
             f"Share of positive records among the records of each score bin. {covered} Bins that the noise hides are "
             "left out of the plot."
         )
         table = _numbers(("left", "right", "value", "low", "high"), metrics.calibration)
-        draw = partial(draw_calibration, metrics.bins)
-        yield PageFigure("calibration", "Calibration", caption, draw, table, _TALL)
+        shares = partial(draw_calibration, metrics.bins)
+        yield PageFigure("calibration", "Calibration", caption, shares, table, _TALL)
 
 
 def _numbers(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:

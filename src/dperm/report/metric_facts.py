@@ -5,6 +5,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dperm.evaluation.plan import OTHER
 from dperm.presentation.numbers import format_number
 
 OVERALL = ("accuracy", "balanced_accuracy", "auc", "brier", "log_loss", "r_squared", "mae", "rmse")
@@ -54,14 +55,18 @@ def utility_facts(metrics: Mapping[str, Any], holdout: object = None) -> dict[st
 
 
 def _listed(metrics: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield all metrics in a fixed order: a file sorts the names of classes and groups."""
     for name in OVERALL:
         if name in metrics:
             yield NAMES.get(name, name), metrics[name]
     for name in ("precision", "recall"):
         found = metrics.get(name) or {}
-        yield from ((f"{name}, class {label}", one) for label, one in found.items())
-    for group, found in metrics.get("groups", {}).items():
-        yield from ((f"{NAMES.get(name, name.replace('_', ' '))}, group {group}", one) for name, one in found.items())
+        yield from ((f"{name}, class {label}", found[label]) for label in sorted(found))
+    groups = metrics.get("groups", {})
+    for group in sorted(groups, key=lambda group: (group == OTHER, group)):
+        found = groups[group]
+        for name in sorted(found, key=lambda name: (name not in OVERALL, name)):
+            yield f"{NAMES.get(name, name.replace('_', ' '))}, group {group}", found[name]
 
 
 def _row(name: str, one: Mapping[str, Any]) -> dict[str, object]:
