@@ -14,6 +14,7 @@ Each attack finds the seeded bugs that it is made for.
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -24,8 +25,11 @@ from dperm.audit.black_box import FixedThreshold, audit, of_plan, projection, re
 from dperm.audit.finding import Finding
 from dperm.data.canonical import CanonicalColumn, canonical_column
 from dperm.errors import AssumptionError
+from dperm.evaluation import EvaluationPlan
+from dperm.evaluation.records import class_counts
 from dperm.mechanisms import GaussianMechanism
 from dperm.noise.bits import SystemBits
+from dperm.pipeline import RecordSplit
 from dperm.preparation import PreparationPlan
 from dperm.preparation import plan as plan_module
 from dperm.preparation import values as values_module
@@ -249,10 +253,11 @@ def joint_finding(epsilon: float, adjacency: str, runs: int, *, claimed: float |
 
     def private(rows):
         words, labels = map(list, zip(*rows, strict=True))
-        return model._read(plan, {"word": words}, labels, "class")
+        return model._read(plan, {"word": words}, labels, "class", coins=SystemBits().stream())
 
     def train(table) -> list[float]:
-        found = model._draw(plan, table, SystemBits().stream())
+        run = SimpleNamespace(value=table, stream=SystemBits().stream(), record_stage=lambda *facts: None)
+        found = model._draw(plan, run)
         prepared, labels = found.prepared, found.prepared.values["class"].counts
         counts = prepared.records, prepared.values["word"].counts["usual"], labels["yes"], labels["no"]
         return [*counts, float(found.theta[0])]
@@ -261,6 +266,79 @@ def joint_finding(epsilon: float, adjacency: str, runs: int, *, claimed: float |
         train, *map(private, pair), claimed=ApproxDP(epsilon if claimed is None else claimed, 0.05, adjacency)
     )
     return audit(subject, runs=runs, statistics=(projection(),), confidence=CONFIDENCE, seed=3)
+
+
+# --- preparation, training and evaluation ---
+
+
+def evaluated(data: dict[str, list[object]], adjacency: str) -> list[float]:
+    """Traces of the canary in schema, model and metrics; half of the records are evaluation records."""
+    model = PrivateTableClassifier(**MODEL_CLAIM, adjacency=adjacency, holdout=0.5, groups={"word": ["rare"]})
+    try:
+        model.fit(pd.DataFrame(data), target="class")
+    except AssumptionError:
+        return [0.0] * 9
+    size, found = float(len(model.schema_.encoder.feature_names)), model.metrics_.groups["rare"]["accuracy"]
+    return [*traces(model.prepared_), size, float(np.abs(model.model_.coef_).sum()), found.value]
+
+
+def whole_finding(epsilon: float, adjacency: str, runs: int) -> Finding:
+    """A record that moves all counts of the preparation, the gradient by its clip, and one count of the metrics."""
+    model = PrivateTableClassifier(epsilon=epsilon, delta=0.05, adjacency=adjacency, holdout=0.5)
+    plan = model.plan(["word"], "class", None if adjacency == "add_remove" else 401)
+    rest = [("usual", label) for label in ("no", "yes")] * 200
+    pair = ([*rest, ("usual", "yes")], rest if adjacency == "add_remove" else [*rest, ("usual", "no")])
+
+    def train(rows) -> list[float]:
+        words, labels = map(list, zip(*rows, strict=True))
+        table = model._read(plan, {"word": words}, labels, "class", coins=SystemBits().stream())
+        run = SimpleNamespace(value=table, stream=SystemBits().stream(), record_stage=lambda *facts: None)
+        found = model._draw(plan, run)
+        if found.metrics is None:
+            return [0.0] * 5
+        prepared, released = found.prepared, found.metrics.noisy
+        word, bins = prepared.values["word"].counts.get("usual", 0.0), (len(released) - 1) // 2
+        sums = released[:bins].sum(), released[bins : 2 * bins].sum()
+        return [prepared.records, word, float(found.theta[0]), *map(float, sums)]
+
+    subject = repeated(train, *pair, claimed=ApproxDP(epsilon, 0.05, adjacency))
+    return audit(subject, runs=runs, statistics=(projection(),), confidence=CONFIDENCE, seed=4)
+
+
+@ONE_QUICK
+def test_the_claim_of_schema_model_and_metrics_holds(adjacency):
+    """T71: one guarantee for all stages."""
+    assert not whole_finding(8.0, adjacency, 150).violation
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the preparation found")
+@BOTH
+def test_canaries_do_not_show_in_many_models_with_metrics(adjacency):
+    assert not canary_finding(evaluated, adjacency, 400).violation
+
+
+@pytest.mark.slow
+@BOTH
+@pytest.mark.parametrize("epsilon", [2.0, 8.0])
+def test_the_claim_of_schema_model_and_metrics_holds_in_many_runs(epsilon, adjacency):
+    assert not whole_finding(epsilon, adjacency, 4000).violation
+
+
+def numbers_of_records(patch) -> None:
+    """Metrics without noise, whose counts add up to the number of evaluation records."""
+    true = EvaluationPlan.draw
+
+    def draw(plan, private, stream):
+        return replace(true(plan, private, stream), noisy=class_counts(plan, private))
+
+    patch.setattr(EvaluationPlan, "draw", draw)
+    patch.setattr(RecordSplit, "by_coins", lambda count, **coins: RecordSplit(np.arange(200), np.arange(200, count)))
+
+
+def test_metrics_without_noise_are_found(monkeypatch):
+    numbers_of_records(monkeypatch)
+    assert whole_finding(1.0, "add_remove", 300).violation
 
 
 def test_the_claim_of_a_model_holds():

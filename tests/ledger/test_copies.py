@@ -86,7 +86,8 @@ def test_folds_of_a_cross_validation_are_charged_each(open_at):
     rng = np.random.default_rng(7)
     features = rng.normal(size=(90, 2))
     labels = (features[:, 0] > 0).astype(int)
-    model = PrivateLogisticRegression(epsilon=1.0, delta=0.0, feature_norm=1.0, classes=[0, 1], ledger=ledger)
+    declared = {"feature_norm": 1.0, "classes": [0, 1], "ledger": ledger}
+    model = PrivateLogisticRegression(epsilon=1.0, delta=0.0, **declared, allow_unprotected_scores=True)
     cross_val_score(model, features, labels, cv=3, n_jobs=2, error_score="raise")
     assert len(ledger.bookings()) == 3
     assert {booking.state for booking in ledger.bookings()} == {"committed"}

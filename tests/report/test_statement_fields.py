@@ -180,6 +180,15 @@ def test_the_example_of_fields_in_the_documentation_fills_fields():
     assert measured_utility(fitted().statement_.filled(given)["utility"]).points[0].low == 0.69
 
 
+def test_a_schema_encodes_invalid_features_and_only_invalid_labels_have_weight_0():
+    def shown(**public):
+        return for_display("public_quantities", {"invalid": "drop", **public})["invalid values"]
+
+    assert shown() == "records with an invalid feature or label have weight 0"
+    encoded = "missing and undeclared values of the features are encoded; records with an invalid label have weight 0"
+    assert shown(schema_digest="sha256:00") == encoded
+
+
 def test_labels_in_a_list_stay_as_declared():
     shown = for_display("public_quantities", {"classes": [False, True], "intercept": True})
     assert shown == {"classes": ["False", "True"], "intercept": "yes"}

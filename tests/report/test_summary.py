@@ -57,6 +57,14 @@ def test_a_person_with_several_records_has_less_protection(goal, words):
     assert first in page(found) and first in found.to_markdown() and "contribution_bound" in found.gaps
 
 
+def test_delta_stays_0_for_several_records_if_the_guarantee_is_pure_at_its_epsilon():
+    stated = statement(GaussianMechanism.calibrate(1.0, ApproxDP(1.0, 1e-6, "add_remove"), dim=1).release([3.0])).fields
+    for pure, grows in ((1.0, False), (1.001, True), (None, True)):
+        fields = {**stated, "profile": {**stated["profile"], "epsilon_at_delta_zero": pure}}
+        assert ("delta is more than k times" in exclusions(fields)[0]) is grows
+        assert ("also holds with delta = 0" in " ".join(guarantee_sentences(fields))) is not grows
+
+
 def test_what_the_user_states_of_records_is_not_checked():
     warned = STATED_RECORDS.format("with several records", "record")
     long = fitted().statement_.filled({"contribution_bound": {"bound": 5}})

@@ -5,6 +5,7 @@
 import numpy as np
 import pytest
 from families import FAMILIES
+from sklearn.pipeline import make_pipeline
 
 from dperm import ParameterError
 from dperm.data.bounded import enforce
@@ -13,7 +14,13 @@ from dperm.data.targets import Classes
 from dperm.erm.minimize import minimize
 from dperm.errors import AssumptionError, NotPrivateWarning
 from dperm.methods import OutputPerturbation
-from dperm.sklearn import PrivateLogisticRegression
+from dperm.sklearn import (
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PrivateTableClassifier,
+    PrivateTableEncoder,
+    PrivateTableRegressor,
+)
 from dperm.sklearn.intervals import half_widths, laplace_combination_bound
 from dperm.sklearn.units import Units
 
@@ -136,7 +143,7 @@ REASONS = {
 @pytest.mark.parametrize(("method", "reason"), REASONS.items())
 def test_no_interval_is_given_where_the_effect_of_the_noise_depends_on_the_data(method, reason):
     family = FAMILIES["linear"]
-    with pytest.raises(AssumptionError, match=rf'{reason}.*method="output"'):
+    with pytest.raises(AssumptionError, match=rf"not known for method='{method}': .*{reason}.*method=\"output\""):
         family.make(method=method).fit(*family.data).noise_interval()
 
 
@@ -155,6 +162,35 @@ def test_no_interval_is_given_without_noise(make, data):
         model = make(epsilon=np.inf).fit(*data)
     with pytest.raises(AssumptionError, match="adds no noise"):
         model.noise_interval()
+
+
+def test_the_remedy_for_a_loss_with_a_kink_is_a_fit_with_intervals():
+    family = FAMILIES["quantile"]
+    with pytest.raises(AssumptionError, match=r'PrivateHuberRegressor with method="output" has intervals'):
+        family.make(method="gradient").fit(*family.data).noise_interval()
+    family = FAMILIES["svc"]
+    with pytest.raises(AssumptionError, match=r'loss="huber_hinge" and method="output"'):
+        family.make(method="gradient", loss="hinge").fit(*family.data).noise_interval()
+    family.make(method="output", loss="huber_hinge").fit(*family.data).noise_interval()
+
+
+@pytest.mark.filterwarnings("ignore:.*records are too few", "ignore:the noise :dperm.errors.DpermWarning")
+@pytest.mark.parametrize("table_model", [PrivateTableClassifier, PrivateTableRegressor])
+def test_the_remedy_for_a_model_of_a_raw_table_is_a_pipeline_with_intervals(data, table_model):
+    kind = PrivateLogisticRegression if table_model is PrivateTableClassifier else PrivateLinearRegression
+    table, y = {"a": data[0][:, 0], "b": data[0][:, 1]}, data[1]
+    options = {"classes": (0, 1)} if table_model is PrivateTableClassifier else {"label_range": (0, 1)}
+    model = table_model(epsilon=20.0, **options).fit(table, y)
+    for refused in (model, model.model_):
+        with pytest.raises(
+            AssumptionError, match=rf"pipeline of PrivateTableEncoder and {kind.__name__} with method=\"output\""
+        ):
+            refused.noise_interval()
+    last = kind(feature_norm="auto", method="output", **options)
+    last = make_pipeline(PrivateTableEncoder(epsilon=20.0), last).fit(table, y)[-1]
+    low, high = last.noise_interval()
+    estimate = np.append(last.coef_, last.intercept_)
+    assert (low < estimate).all() and (estimate < high).all()
 
 
 @pytest.mark.parametrize("level", [0, 1, 95, "high", None])

@@ -36,7 +36,7 @@ def test_a_pipeline_fits_predicts_and_hands_on_parameters(each):
 )  # accuracies have mean 0.918 and deviation 0.006; two equal coefficients are less likely than that
 @pytest.mark.filterwarnings("ignore:fitted in a joblib worker")  # without a pipeline
 def test_cross_validation_in_two_processes(data):
-    model = PrivateLogisticRegression(epsilon=4.0, feature_norm=1.0, classes=(0, 1))
+    model = PrivateLogisticRegression(epsilon=4.0, feature_norm=1.0, classes=(0, 1), allow_unprotected_scores=True)
     found = cross_validate(model, *data, cv=3, n_jobs=2, return_estimator=True)
     assert len({tuple(fitted.coef_.ravel()) for fitted in found["estimator"]}) == 3
     assert found["test_score"].min() > 0.75
@@ -44,11 +44,12 @@ def test_cross_validation_in_two_processes(data):
 
 def test_every_fold_is_charged_to_the_same_ledger(smooth):
     budget = MemoryBudget(PureDP(2.0, "replace_one"))
-    cross_val_score(smooth.make(epsilon=0.5, delta=0.0, ledger=budget), *smooth.data, cv=3)
+    model = smooth.make(epsilon=0.5, delta=0.0, ledger=budget, allow_unprotected_scores=True)
+    cross_val_score(model, *smooth.data, cv=3)
     assert len(budget.entries) == 3
     assert budget.spent["epsilon"] == pytest.approx(1.5)
     with pytest.raises(BudgetError):
-        cross_val_score(smooth.make(epsilon=0.5, delta=0.0, ledger=budget), *smooth.data, cv=3, error_score="raise")
+        cross_val_score(model, *smooth.data, cv=3, error_score="raise")
 
 
 def test_a_ledger_in_memory_does_not_go_to_another_process(data):
@@ -60,7 +61,7 @@ def test_a_ledger_in_memory_does_not_go_to_another_process(data):
 
 
 def test_folds_predict_for_all_rows(each):
-    predicted = cross_val_predict(each.make(epsilon=4.0), *each.data, cv=2)
+    predicted = cross_val_predict(each.make(epsilon=4.0, allow_unprotected_scores=True), *each.data, cv=2)
     score = accuracy_score if each.is_classifier else r2_score
     assert score(each.y, predicted) > each.good - 0.2
 
@@ -77,7 +78,8 @@ def test_columns_of_a_table_go_through_a_column_transformer(each):
 
 
 def test_a_search_works_and_its_best_model_says_that_it_is_covered_alone(each):
-    search = GridSearchCV(each.make(epsilon=4.0), {"C": [0.01, 0.1]}, cv=2).fit(*each.data)
+    model = each.make(epsilon=4.0, allow_unprotected_scores=True)
+    search = GridSearchCV(model, {"C": [0.01, 0.1]}, cv=2).fit(*each.data)
     assert search.best_params_["C"] in (0.01, 0.1)
     covered = str(search.best_estimator_.statement_["covered"])
     assert covered.startswith("This fit only") and "does not cover a search over many fits" in covered

@@ -219,7 +219,8 @@ def test_a_fit_with_auto_is_the_fit_with_the_declared_norm(encoder):
 @pytest.mark.filterwarnings("ignore:.*records are too few")
 def test_a_private_pipeline_charges_both_releases_and_states_their_sum():
     budget = account()
-    model = make_pipeline(private(epsilon=0.25, ledger=budget), auto(epsilon=0.5, ledger=budget))
+    trained = auto(epsilon=0.5, ledger=budget, allow_unprotected_scores=True)
+    model = make_pipeline(private(epsilon=0.25, ledger=budget), trained)
     searched = GridSearchCV(model, {"privatelogisticregression__C": [0.1, 1.0]}, cv=2).fit(FRAME, Y)
     assert len(budget.entries) == 2 * (2 * 2 + 1)  # every fold, and the refit
     found = searched.best_estimator_[-1]

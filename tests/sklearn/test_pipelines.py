@@ -127,11 +127,12 @@ def test_a_public_encoder_passes():
 
 
 def test_searches_nested_pipelines_and_targets_are_seen():
-    scaled = make_pipeline(StandardScaler(), model())
+    scored = model(allow_unprotected_scores=True)
+    scaled = make_pipeline(StandardScaler(), scored)
     with pytest.raises(LeakError, match="StandardScaler"):
         GridSearchCV(scaled, {}, cv=2, error_score="raise").fit(X, Y)
     with pytest.raises(LeakError, match="PCA"):
-        make_pipeline(PCA(1), GridSearchCV(model(), {}, cv=2, error_score="raise")).fit(X, Y)
+        make_pipeline(PCA(1), GridSearchCV(scored, {}, cv=2, error_score="raise")).fit(X, Y)
     with pytest.raises(LeakError, match="PCA"):
         make_pipeline(PCA(1), make_pipeline(Normalizer(), model())).fit(X, Y)
     regression = PrivateLinearRegression(feature_norm=1.0, label_range=(-3, 3))
@@ -234,5 +235,7 @@ def test_a_pipeline_is_seen_where_joblib_stays_in_the_calling_thread_or_forks_it
 def test_the_best_model_of_a_search_in_workers_is_checked_in_the_calling_thread():
     with parallel_config("threading"), warnings.catch_warnings():
         warnings.simplefilter("ignore", DpermWarning)
-        found = GridSearchCV(make_pipeline(Normalizer(), model()), {}, cv=2, n_jobs=2).fit(X, Y)
-    assert "NOT COVERED" not in str(found.best_estimator_[-1].statement_)
+        pipeline = make_pipeline(Normalizer(), model(allow_unprotected_scores=True))
+        found = GridSearchCV(pipeline, {}, cv=2, n_jobs=2).fit(X, Y).best_estimator_[-1]
+    assert found.guarantee_ is not None
+    assert "joblib worker" not in str(found.statement_)

@@ -39,6 +39,19 @@ def three_stages(budget: Budget) -> Release[tuple[int, ...]]:
         return run.released(tuple(numbers))
 
 
+def measured_model(budget: Budget) -> Any:
+    """Fit a model to a raw table and evaluate it on held-out records: preparation, training, evaluation."""
+    import numpy as np
+
+    from dperm.sklearn import PrivateTableClassifier
+
+    age = np.arange(3000) % 70 + 18
+    table = {"age": age, "income": np.where(age > 50, "high", "low")}
+    return PrivateTableClassifier(epsilon=3.0, delta=1e-5, adjacency="add_remove", ledger=budget).fit(
+        table, target="income"
+    )
+
+
 def run_release(name: str, location: str, *, kill_after: int | None = None) -> "subprocess.CompletedProcess[str]":
     """Run a release in a process of its own, killed once so many stages are recorded; None kills nothing.
 

@@ -247,7 +247,13 @@ def test_clone_parameters_pipelines_search_and_pickle():
     assert isinstance(clone(classifier(nn.Linear(3, 2))).module, nn.Module)
     pipeline = make_pipeline(FunctionTransformer(np.tanh), model).fit(X, y)
     assert pipeline.predict(X).shape == (60,)
-    search = GridSearchCV(model, {"clip_norm": [0.5, 1.0]}, cv=2).fit(X, y)
+    search = GridSearchCV(model, {"clip_norm": [0.5, 1.0]}, cv=2, error_score="raise")
+    with pytest.raises(LeakError, match="GridSearchCV evaluates models on the private data"):
+        search.fit(X, y)
+    search.set_params(estimator__allow_unprotected_scores=True).fit(X, y)
+    stated = search.best_estimator_.statement_
+    assert search.best_estimator_.guarantee_ is not None and stated.headline.level == "not rated"
+    assert "NOT COVERED: the scores and predictions of GridSearchCV" in str(stated)
     again = pickle.loads(pickle.dumps(search.best_estimator_))
     assert (again.predict(X) == search.best_estimator_.predict(X)).all()
 

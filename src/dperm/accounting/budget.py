@@ -55,7 +55,7 @@ class Reservation(Protocol):
 
     @property
     def receipt(self) -> Mapping[str, object]:
-        """Location of the entry and amounts spent, as public JSON data for the record of the release."""
+        """Location of the entry and amounts spent, as public JSON data to store in the record of the release."""
 
     def commit(self, digest: str) -> None:
         """Close the reservation with the digest of the release. Repeating the call with the same digest has no effect.

@@ -80,7 +80,7 @@ class ThresholdedValues(SingleEvent):
     is an upper bound; `dperm.accounting.theorems.thresholded_values_delta` has the exact profile of one release under
     add/remove.
 
-    Pass the total number of columns as ``values``, unless the number of relevant columns is public.
+    Pass the total number of columns as ``values``, unless the number of text columns is public.
 
     Parameters
     ----------

@@ -9,10 +9,11 @@ import sys
 
 
 def main() -> None:
-    """Run the ``dperm`` command; its entry point.
+    """Run the ``dperm`` command. This function is the entry point of the program.
 
-    Arguments with control characters are refused with exit code 2. Messages repeat file names, and a control character
-    in a message could change a terminal, or pass for a reference to an option (`dperm.presentation.spelling`).
+    Arguments with control characters are refused with exit code 2. Messages contain file names. A control character in
+    a message could alter the state of the terminal, or be mistaken for a placeholder for an option
+    (`dperm.presentation.spelling`).
     """
     for place, text in enumerate(sys.argv[1:], start=1):
         if _has_control_character(text):

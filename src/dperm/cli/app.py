@@ -41,7 +41,8 @@ Exit codes (the message is on stderr):
   2    invalid option, file or data
   3    the budget does not cover the request, or the ledger cannot be trusted
   4    the request would release private data without a guarantee
-  5    "dperm audit", "dperm ledger verify" or "dperm reproduce" found a problem
+  5    "dperm audit", "dperm ledger verify" or "dperm reproduce" found a problem, or an audit given to "dperm report"
+       refutes the claim
   130  interrupted; the amount charged is printed
 """
 

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-HELP = """Print the completion script for a shell. It completes verbs, options and file names with the Tab key.
+HELP = """Print the completion script for a shell. With this script, the Tab key completes commands, options and file
+names.
 
 The script calls dperm for each completion, so it stays correct after an upgrade.
 

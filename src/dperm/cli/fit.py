@@ -60,7 +60,7 @@ def fit(
     task: options.TaskName = None,
     exclude: options.Exclude = None,
     most_classes: options.MostClasses = None,
-    delta: options.Delta = None,
+    delta: options.DeltaOfFit = None,
     adjacency: options.Relation = None,
     method: options.MethodName = "auto",
     estimator: options.EstimatorName = None,

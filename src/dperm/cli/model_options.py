@@ -3,7 +3,7 @@
 """Options for the model and its guarantee, of ``dperm fit`` and ``dperm plan``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,24 +27,40 @@ ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", show_default=False, help="Model file written by dperm fit.")
 ]
 Epsilon = Annotated[float | None, number("--epsilon", f"{EPSILON_HELP} [required]")]
-Delta = Annotated[
+DELTA_HELP = "Delta of the guarantee; 0 for pure DP."
+_ACCOUNT_DELTA = "the account's delta per release, or 1e-6"
+Delta = Annotated[float | None, number("--delta", DELTA_HELP, show_default=_ACCOUNT_DELTA)]
+DeltaOfFit = Annotated[
     float | None,
     number(
         "--delta",
-        "Delta of the guarantee; 0 for pure DP.",
-        show_default="the account's delta per release, or 1e-6",
+        "Delta of the guarantee; 0 for pure DP, which --prepare does not support.",
+        show_default=_ACCOUNT_DELTA,
     ),
 ]
-Relation = Annotated[
-    str | None,
-    typer.Option(
+"""Delta of ``dperm fit``, with or without a private preparation."""
+PositiveDelta = Annotated[
+    float | None,
+    number("--delta", "Delta of the guarantee; must be greater than 0.", show_default=_ACCOUNT_DELTA),
+]
+"""Delta of a private preparation, which cannot be pure."""
+DeltaWithoutAccount = Annotated[float | None, number("--delta", DELTA_HELP, show_default="1e-6")]
+"""Delta of a command without a ledger."""
+
+
+def _adjacency(default: str) -> Any:
+    return typer.Option(
         "--adjacency",
         metavar="add_remove|replace_one",
         autocompletion=adjacency_names,
-        show_default="the account's adjacency, or replace_one",
+        show_default=default,
         help=ADJACENCY_HELP,
-    ),
-]
+    )
+
+
+Relation = Annotated[str | None, _adjacency("the account's adjacency, or replace_one")]
+RelationWithoutAccount = Annotated[str | None, _adjacency("replace_one")]
+"""Adjacency of a command without a ledger."""
 MethodName = Annotated[
     str,
     typer.Option(
@@ -105,8 +121,8 @@ Invalid = Annotated[
         metavar="raise|drop",
         autocompletion=lambda: ["raise", "drop"],
         help='Cells outside the schema. "raise" rejects the file. "drop" encodes undeclared values as "other" and '
-        'missing values according to the "missing" or "impute" setting of the column; without one, the value is '
-        "encoded as 0. Records with an invalid label get weight 0.",
+        'missing values according to the "missing" or "impute" setting of the column. If the column has no such '
+        "setting, its features are 0. Records with an invalid label get weight 0.",
     ),
 ]
 Quantile = Annotated[

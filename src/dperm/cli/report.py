@@ -29,8 +29,8 @@ HELP = """Write the privacy statement of MODEL: guarantee, mechanism, data, atta
 The suffix of the output file sets the format: a self-contained web page (.html), Markdown (.md) or JSON (.json).
 --fields is a TOML file with the fields that only you can fill in, such as the curator and the reason for epsilon;
 missing fields are marked as gaps. --draft-fields writes a draft of this file, with a hint for every gap. Once all
-required fields are filled in, the statement rates the protection as strong, moderate or weak, based on the success
-of the best attack.
+required fields are filled in, the statement rates the protection as strong, moderate or weak, based on an upper
+bound on the success of any attack.
 --audit adds the results of dperm audit model; audits of other models are rejected. If an audit has refuted the claim,
 the statement begins with the refutation, and the exit code is 5.
 

@@ -132,7 +132,7 @@ def check(
 def fit(
     data: Data,
     epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
+    delta: options.PositiveDelta = None,
     adjacency: options.Relation = None,
     target: Annotated[
         str | None,

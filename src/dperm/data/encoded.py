@@ -101,7 +101,7 @@ class EncodingFacts:
         return self.release is not None and not self.release["is_private"]
 
     def source(self) -> dict[str, object]:
-        """Return the facts as plain data, for the record of a fit."""
+        """Return the facts as plain data, to store in the record of a fit."""
         text = None if self.encoder is None else self.encoder.to_json()
         columns = {} if text is None else {"columns": json.loads(text)["columns"], "encoder_digest": text_digest(text)}
         return {

@@ -154,7 +154,7 @@ def checked_transformers(
         If a transformer learnt from the data without noise, or with a seed; or if a private transformer in the pipeline
         was not charged to the account of this fit. Nothing is charged.
     """
-    before = [step for frame in _frames() for step in _steps_before(frame)]
+    before = [step for frame in frames() for step in _steps_before(frame)]
     steps, targets = [*_learning(before), *fitted_steps()], list(fitted_target_transformers()) if labels else []
     if steps or targets:
         raise LeakError(_steps_problem(steps) if steps else _targets_problem(targets))
@@ -175,7 +175,7 @@ def _private_before() -> Iterator[Any]:
     """Yield the fitted private transformers before the one that pipelines on the call stack are fitting."""
     pipeline = getattr(sys.modules.get("sklearn.pipeline"), "Pipeline", ())
     within: set[int] = set()
-    for frame in _frames():
+    for frame in frames():
         owner: Any = frame.f_locals.get("self")
         if not isinstance(owner, pipeline):
             continue
@@ -215,7 +215,7 @@ def _steps_before(frame: FrameType) -> list[Any]:
 def private_encoders() -> Iterator[Any]:
     """Yield the transformers with a guarantee of their own that pipelines on the call stack fitted before the model."""
     pipeline = getattr(sys.modules.get("sklearn.pipeline"), "Pipeline", ())
-    for frame in _frames():
+    for frame in frames():
         owner: Any = frame.f_locals.get("self")
         if isinstance(owner, pipeline) and frame.f_code.co_name in _FITS:
             yield from _private_parts(step for _, step in owner.steps[:-1])
@@ -247,7 +247,7 @@ def is_in_joblib_worker() -> bool:
     module = sys.modules.get("joblib.parallel")
     batch, parallel = (getattr(module, name, ()) for name in ("BatchedCalls", "Parallel"))
     within = False
-    for frame in _frames():
+    for frame in frames():
         owner, name = frame.f_locals.get("self"), frame.f_code.co_name
         if name == "__call__" and isinstance(owner, batch):
             within = True
@@ -264,7 +264,7 @@ def fitted_steps() -> Iterator[Any]:
     pipeline = getattr(sys.modules.get("sklearn.pipeline"), "Pipeline", ())
     stacking = _stacking()
     within: set[int] = set()  # pipelines that are fitting a transformer which contains the model
-    for frame in _frames():
+    for frame in frames():
         owner: Any = frame.f_locals.get("self")
         name = frame.f_code.co_name
         if isinstance(owner, pipeline):
@@ -285,7 +285,7 @@ def _stacking() -> Any:
 def fitted_target_transformers() -> Iterator[Any]:
     """Yield the label transformers fitted by a `TransformedTargetRegressor` on the call stack."""
     targets = getattr(sys.modules.get("sklearn.compose"), "TransformedTargetRegressor", ())
-    for frame in _frames():
+    for frame in frames():
         owner = frame.f_locals.get("self")
         if isinstance(owner, targets) and frame.f_code.co_name == "fit":
             yield from _learning([owner.transformer])
@@ -344,7 +344,8 @@ def _imputer_remedy(step: Any) -> str:
     )
 
 
-def _frames() -> Iterator[FrameType]:
+def frames() -> Iterator[FrameType]:
+    """Yield the frames of the call stack, from the innermost function to the outermost."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         yield frame

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Part of a raw table: some of its records, cut out column by column when a column is read (T71)."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Protocol, runtime_checkable
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +70,15 @@ class TablePart(Mapping[str, object]):
     def __repr__(self) -> str:
         """Return the names of the columns; the number of records may be private."""
         return f"TablePart(columns={list(self._columns)})"
+
+
+def joined_columns(*parts: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the columns of several parts of a table as one mapping, which cuts a column out when it is read."""
+    return ChainMap({}, *map(_read_only, parts))
+
+
+def _read_only(part: Mapping[str, object]) -> MutableMapping[str, object]:
+    return cast(MutableMapping[str, object], part)  # a ChainMap writes to its first mapping alone
 
 
 def common_length(columns: Mapping[str, object]) -> int:

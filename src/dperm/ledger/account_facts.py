@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Public declarations of an account, part of its opening line."""
+"""Public declarations of an account, part of its opening entry."""
 
 import unicodedata
 from collections.abc import Mapping

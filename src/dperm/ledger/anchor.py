@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Ledger identity: signing keys, signed anchors of the last line, and keyed file fingerprints.
+"""Ledger identity: signing keys, signed anchors of the last entry, and keyed file fingerprints.
 
-A hash chain detects changed lines, but not missing last lines: an older copy of the file is a valid chain too. An
-anchor detects the rollback, because the ledger signed a later line.
+A hash chain detects changed entries, but not missing last entries: an older copy of the file is a valid chain too. An
+anchor detects the rollback, because the ledger signed a later entry.
 """
 
 import hashlib
@@ -170,8 +170,8 @@ class Anchor:
 def receipt_is_signed(receipt: Mapping[str, Any]) -> bool:
     """Return whether a receipt has a valid signature by its ledger that covers every field.
 
-    The anchor covers one entry of the ledger. This signature covers the limit, the unit, the totals, the digest, and
-    all other fields of the receipt.
+    The anchor covers one entry of the ledger. The signature of the receipt covers the limit, the unit, the totals, the
+    digest, and all other fields of the receipt.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Balances of an account and its ancestors, and the largest release covered by all of them."""
+"""Balances of an account and its ancestors, and the largest amount that all of them cover."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -128,13 +128,13 @@ class Balance:
 
 @dataclass(frozen=True)
 class Spendable:
-    """Size of a release covered by an account and all its ancestors; releases of other kinds may be larger.
+    """Amount that an account and all its ancestors cover; releases of other kinds may cost more.
 
     Attributes
     ----------
     guarantee
-        Size in the currency of the account, rounded down. Under ApproxDP, delta is the smallest number of remaining
-        releases of all accounts, times the account's share of delta.
+        Amount in the currency of the account, rounded down. Under ApproxDP, delta is the account's share of delta times
+        the smallest number of remaining releases among the accounts.
     amounts
         The same for each currency of the account.
     limited_by
@@ -152,11 +152,12 @@ def balances(books: Books, account: str) -> tuple[Balance, ...]:
 
 
 def spendable(chain: Sequence[Balance]) -> Spendable:
-    """Return the size of a release covered by every account of a chain, in the currency of the first account.
+    """Return the amount that every account of a chain covers, in the currency of the first account.
 
     Every charge applies to all accounts of the chain, each under its own filter (T14). Among accounts with one filter,
     the smallest remainder counts. Among different filters, a release has a different cost in each. The function then
-    searches the largest Gaussian noise, or the largest Laplace noise if an account covers pure noise only.
+    finds the smallest Gaussian noise that all accounts cover, or the smallest Laplace noise if an account covers only
+    pure DP. The amount is the cost of this release.
     """
     own, limited_by = chain[0], None
     amounts = _unspent(own)

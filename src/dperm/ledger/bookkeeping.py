@@ -90,7 +90,7 @@ def unlinked_accounts(books: Books, facts: AccountFacts) -> list[str]:
 
 
 def open_account(books: Books, facts: AccountFacts) -> None:
-    """Write the opening line of an account.
+    """Write the opening entry of an account.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def _append(
     body: Mapping[str, object],
     meters: Mapping[str, Meter] | None = None,
 ) -> Entry:
-    """Write a line, and the meters if they change; the stored meters must match the previous line."""
+    """Write an entry, and the meters if they change; the stored meters must match the previous entry."""
     head = books.head(account)
     require_same_meters(account, head, books.meters(account))
     totals = None if meters is None else {name: (meter.capacity, meter.spent) for name, meter in meters.items()}
@@ -306,12 +306,12 @@ def _leased(line: Entry) -> int:
 
 
 def reservation_entry(books: Books, place: EntryReference) -> Entry:
-    """Return the line of a reservation.
+    """Return the entry of a reservation.
 
     Raises
     ------
     LedgerError
-        If the line is missing or differs, as after a rollback.
+        If the entry is missing or differs, as after a rollback.
     """
     line = books.entry(place.account, place.seq)
     if line is None or line.hash != place.hash:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Protocols of ledger stores, implemented by `dperm.ledger.sqlite` and `dperm.ledger.postgres`.
 
-A store provides transactions, and a transaction provides the books: reads, one way to append a line, and one way to set
-a meter. `dperm.ledger.bookkeeping` decides which lines are valid, for every store. By itself, a store refuses to change
-or remove a line, to lower spending, and to exceed a limit.
+A store provides transactions, and a transaction provides the books: reads, one way to append an entry, and one way to
+set a meter. `dperm.ledger.bookkeeping` decides which entries are valid, for every store. By itself, a store refuses to
+change or remove an entry, to lower spending, and to exceed a limit.
 """
 
 from collections.abc import Iterable, Iterator
@@ -50,7 +50,7 @@ class ReservationCounts:
 
 
 class Books(Protocol):
-    """Lines and meters of a ledger, inside one transaction."""
+    """Entries and meters of a ledger, inside one transaction."""
 
     def format(self) -> int:
         """Return the version of the tables, one of `READABLE`.
@@ -71,25 +71,25 @@ class Books(Protocol):
         """Return the meters of an account by currency; empty for an unknown account."""
 
     def entries(self, account: str) -> Iterator[Entry]:
-        """Return all lines of an account, in order."""
+        """Return all entries of an account, in order."""
 
     def head(self, account: str) -> Entry | None:
-        """Return the last line of an account."""
+        """Return the last entry of an account."""
 
     def entry(self, account: str, seq: int) -> Entry | None:
-        """Return the line with this number."""
+        """Return the entry with this number."""
 
     def of_kind(self, account: str, kind: EntryKind) -> Iterator[Entry]:
-        """Return all lines of this kind, in order."""
+        """Return all entries of this kind, in order."""
 
     def latest(self, account: str, kind: EntryKind) -> Entry | None:
-        """Return the last line of this kind."""
+        """Return the last entry of this kind."""
 
     def named(self, account: str, kind: EntryKind, request_id: str) -> Entry | None:
         """Return the reservation or approval with this request id."""
 
     def closing(self, account: str, about: int) -> Entry | None:
-        """Return the line that closed the reservation with this number."""
+        """Return the entry that closed the reservation with this number."""
 
     def last_lease(self, account: str, about: int) -> Entry | None:
         """Return the last lease of the reservation with this number."""
@@ -101,10 +101,10 @@ class Books(Protocol):
         """Return the number of reservations by outcome."""
 
     def reserved_before(self, account: str, seq: int) -> int:
-        """Return the number of reservations before the line with this number."""
+        """Return the number of reservations before the entry with this number."""
 
     def append(self, entry: Entry) -> None:
-        """Write a line after the last one."""
+        """Write an entry after the last one."""
 
     def set_meter(self, account: str, name: str, meter: Meter) -> None:
         """Set a meter, or create it."""
@@ -162,7 +162,7 @@ class Store(Protocol):
         """
 
     def backup(self, path: Path) -> None:
-        """Write the whole ledger, as of one moment, to a new file with mode 0600: it contains the signing key.
+        """Write a consistent snapshot of the whole ledger to a new file with mode 0600: it contains the signing key.
 
         Raises
         ------
@@ -171,7 +171,7 @@ class Store(Protocol):
         """
 
     def read(self) -> AbstractContextManager[Books]:
-        """Return the books as of one moment.
+        """Return a consistent snapshot of the books.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class Store(Protocol):
         """
 
     def write(self, accounts: Iterable[str]) -> AbstractContextManager[Books]:
-        """Return the books for a change of these accounts: durable on exit, undone on an exception.
+        """Return the books for changes of these accounts: durable on exit, undone on an exception.
 
-        Nobody else changes these accounts during the block.
+        No other transaction changes these accounts during the ``with`` block.
         """

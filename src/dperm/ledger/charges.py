@@ -38,7 +38,7 @@ def meters_of(books: Books, facts: AccountFacts) -> dict[str, Meter]:
     Raises
     ------
     LedgerError
-        If the stored meters do not match the rule or the last line.
+        If the stored meters do not match the rule or the last entry.
     """
     found = books.meters(facts.name)
     if {name: meter.capacity for name, meter in found.items()} != capacity_units(facts.rule):
@@ -52,9 +52,9 @@ def meters_of(books: Books, facts: AccountFacts) -> dict[str, Meter]:
 
 
 def require_same_meters(account: str, head: Entry | None, meters: Mapping[str, Meter]) -> None:
-    """Check that the meters match the last line: a table of totals can be rolled back or edited separately.
+    """Check that the meters match the last entry: a table of totals can be rolled back or edited separately.
 
-    The hash of the line protects its content.
+    The hash of the entry protects its content.
 
     Raises
     ------

@@ -15,14 +15,14 @@ from dperm.errors import LedgerError
 COLUMNS: LiteralString = "account, seq, kind, request_id, about, cost, body, at, previous, hash"
 _METERS = "meters"  # stored in the body, where no other key has this name
 BEGINNING = "0" * 64
-"""Previous hash of an account's first line."""
+"""Previous hash of an account's first entry."""
 
 
 class EntryKind(StrEnum):
     """Kind of a ledger entry."""
 
     OPEN = "open"
-    """Opening of an account with data set, unit of privacy and limit; always the first line."""
+    """Opening of an account with data set, unit of privacy and limit; always the first entry."""
 
     LIMIT = "limit"
     """Change of the limit, with author and reason."""

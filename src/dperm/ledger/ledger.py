@@ -57,8 +57,8 @@ class Ledger:
     Notes
     -----
     **Guarantees.** All charged releases together satisfy the limit of the account (T14), even if they are chosen
-    adaptively, and even after crashes. If the limit was changed, the largest limit so far applies. Failures after a
-    charge are not refunded.
+    adaptively, and even after crashes. If the limit was changed, the largest limit so far applies, provided that no
+    limit was raised in response to releases (``change_limit``). Failures after a charge are not refunded.
 
     Examples
     --------
@@ -207,24 +207,25 @@ class Ledger:
 
     @property
     def remaining(self) -> AnyGuarantee:
-        """Unspent part of the account's own limit, rounded down; without blocks, one release can use all of it.
+        """Unspent part of the account's own limit, rounded down.
 
-        Under ApproxDP every release takes one share of delta, ``account_facts.share``, and the delta of this property
-        covers all remaining blocks. If no block is left, nothing can be charged, and epsilon is 0 as well. An account
-        with parents may have less to spend, since every charge also applies to the parents; see ``spendable``.
+        If the limit is not divided into blocks, one release can use all of it. Otherwise, under ApproxDP, every release
+        takes one share of delta, ``account_facts.share``, and the delta of this property covers all remaining blocks.
+        If no block is left, nothing can be charged, and epsilon is 0 as well. An account with parents may have less to
+        spend, since every charge also applies to the parents; see ``spendable``.
         """
         return self._balance().remaining
 
     @property
     def spendable(self) -> AnyGuarantee:
-        """Size of the largest release that is known to be covered by the account and all its ancestors, rounded down.
+        """Largest amount that the account and all its ancestors are known to cover, rounded down.
 
-        The size is at most ``remaining``, and equal to ``remaining`` without parents. If all accounts have limits of
-        the same kind, a release of this size and kind is always covered; under ApproxDP, this is an (epsilon, delta)
-        release. Releases of other kinds, such as pure ones, may be larger. If an ancestor has a limit of a different
-        kind, the size is that of a release with Gaussian noise, or with Laplace noise if one of the accounts covers
-        only pure DP. Under ApproxDP, delta is the account's share of delta times the smallest number of remaining
-        releases among the accounts.
+        The amount is at most ``remaining``, and equal to ``remaining`` without parents. If all accounts have limits of
+        the same kind, one release of this amount is covered. If, under ApproxDP, delta is shared, this is a release
+        with the epsilon shown and one share of delta, ``account_facts.share``; the delta shown is this share times the
+        smallest number of remaining releases among the accounts. Releases of other kinds, such as pure DP, may cost
+        more. If an ancestor has a limit of a different kind, the amount is the cost of a release with Gaussian noise,
+        or with Laplace noise if one of the accounts covers only pure DP.
         """
         return spendable(self.balances()).guarantee
 
@@ -343,7 +344,7 @@ class Ledger:
         return Fingerprint(consult(self._store, lambda books: books.identity().fingerprint_key))
 
     def check(self, event: Event) -> None:
-        """Raise an error if ``reserve`` would raise one now. Nothing is charged.
+        """Raise the error that ``reserve`` would raise for this event now. Nothing is charged.
 
         Parameters
         ----------
@@ -383,7 +384,7 @@ class Ledger:
         event
             Accounting event of the release.
         request_id
-            Id of the request. The default is the id of the ledger object, or a random id.
+            Id of the request. The default is ``request_id`` of the ledger object, or a random id if that is None.
         facts
             JSON data about the run, stored with the event.
 
@@ -434,9 +435,9 @@ class Ledger:
     def change_limit(self, limit: AnyGuarantee, *, reason: str, by: str) -> None:
         """Change the size of the budget. A public entry of the ledger records the time, the author and the reason.
 
-        After an increase, the earlier, smaller limit is no longer guaranteed. A limit that is raised in response to
-        releases is not fixed in advance; the total of the costs then describes past releases and is not a guarantee. A
-        lowered limit stops further charges, but does not improve the guarantee (``promise``).
+        After an increase, the guarantee is the new, larger limit (``promise``); the smaller limit no longer holds. A
+        limit that is raised in response to releases is not fixed in advance and guarantees nothing. A lowered limit
+        stops further charges, but does not improve the guarantee.
 
         Parameters
         ----------
@@ -557,7 +558,7 @@ class Ledger:
 
 
 def _known_places(books: Books, line: list[AccountFacts], known: Entry, event: object) -> tuple[EntryReference, ...]:
-    """Return the lines of an earlier booking of a request; raise if its event differs."""
+    """Return the entries of an earlier booking of a request; raise if its event differs."""
     if known.body["event"] != event:
         raise BudgetError(
             f"request id {known.request_id!r} was used for {json.dumps(known.body['event'])}, and is asked for "

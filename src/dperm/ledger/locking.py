@@ -5,8 +5,8 @@
 `exclusive` is a fair queue. SQLite alone polls: with eight writers one may wait for ten seconds. With a lock of the
 operating system, the longest wait was about a tenth of a second. The database is safe without it.
 
-The lock file stores the ledger mark: number and hash of the last line, and a digest of all accounts. It is written
-after the line is durable, so a ledger below its mark was rolled back.
+The lock file stores the ledger mark: number and hash of the last entry, and a digest of all accounts. It is written
+after the entry is durable, so a ledger below its mark was rolled back.
 
 A process stopped (SIGSTOP, a debugger) while holding the lock blocks all others. Supported: Linux and macOS, local
 disks.
@@ -34,7 +34,7 @@ _held: "weakref.WeakSet[Lock]" = weakref.WeakSet()
 
 @dataclass(frozen=True)
 class LedgerMark:
-    """State of a ledger file: its last line over all accounts, a digest of all accounts, and the file's inode."""
+    """State of a ledger file: its last entry over all accounts, a digest of all accounts, and the file's inode."""
 
     number: int
     hash: str

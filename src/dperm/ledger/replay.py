@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Replay of the lines of one account: its state, and the problems found."""
+"""Replay of the entries of one account: its state, and the problems found."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ PRICE_TOLERANCE = 1e-6
 
 @dataclass
 class AccountReplay:
-    """State of an account after its lines."""
+    """State of an account after its entries."""
 
     name: str
     facts: AccountFacts | None = None
@@ -32,7 +32,7 @@ class AccountReplay:
     head: str = BEGINNING
     problems: list[str] = field(default_factory=list)
     reserved: dict[int, str] = field(default_factory=dict)
-    """Request id of every reservation, by line number."""
+    """Request id of every reservation, by entry number."""
     closed: set[int] = field(default_factory=set)
     leases: dict[int, tuple[str, int]] = field(default_factory=dict)
     """Holder and draws of the last lease, by number of the reservation."""
@@ -46,12 +46,12 @@ class AccountReplay:
     """Digest of event and token of every reservation, by request id; the same in the books of its parents."""
 
     def add_problem(self, entry: Entry, problem: str) -> None:
-        """Record a problem with a line."""
+        """Record a problem with an entry."""
         self.problems.append(f"account {self.name!r}, line {entry.seq}: {problem}")
 
 
 def replay(name: str, entries: Iterable[Entry], *, prices: bool = False) -> AccountReplay:
-    """Read the lines of an account in order and return its state."""
+    """Read the entries of an account in order and return its state."""
     state = AccountReplay(name)
     for entry in entries:
         _check_chain(state, entry)

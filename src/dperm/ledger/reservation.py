@@ -127,7 +127,7 @@ class LedgerReservation:
         Parameters
         ----------
         draws
-            Number of draws that this run has already made.
+            Number of noise draws that this run has already made.
 
         Returns
         -------
@@ -270,7 +270,7 @@ class Booking:
 
 
 def bookings(facts: AccountFacts, entries: Iterable[Entry]) -> tuple[Booking, ...]:
-    """Return the charges among the lines of an account."""
+    """Return the charges among the entries of an account."""
     lines = list(entries)
     closed = {line.about: line for line in lines if line.kind in CLOSED}
     stages: dict[int | None, list[BookedStage]] = defaultdict(list)

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transactions on a store: detection of rollbacks, and repetition after a lost connection.
 
-After a loss of the connection at COMMIT, it is unknown whether the line was written. So every repeated action is
-idempotent: a reservation finds its own line by request id and token, a closing by its content, and reads change
+After a loss of the connection at COMMIT, it is unknown whether the entry was written. So every repeated action is
+idempotent: a reservation finds its own entry by request id and token, a closing by its content, and reads change
 nothing.
 
-The process remembers the last line it wrote in each account, and refuses a ledger without this line, wherever an older
+The process remembers the last entry that it wrote in each account, and refuses a ledger without this entry: an older
 copy was put in its place.
 """
 
@@ -20,7 +20,7 @@ from dperm.ledger.books import Books, Store, require_current
 from dperm.ledger.entry import Entry
 
 _last: dict[tuple[str, str], Entry] = {}
-"""Last line written by this process, by ledger id and account."""
+"""Last entry written by this process, by ledger id and account."""
 PATIENCE = 30.0
 """Seconds until an unreachable store is reported."""
 _SHORTEST, _LONGEST = 0.02, 1.0
@@ -45,7 +45,7 @@ def transact(store: Store, accounts: Iterable[str], action: Callable[[Books], Re
 
 
 def consult(store: Store, query: Callable[[Books], Result]) -> Result:
-    """Return the result of ``query`` on the books as of one moment."""
+    """Return the result of ``query`` on a consistent snapshot of the books."""
     return _with_retries(store.read, query)
 
 
@@ -64,12 +64,12 @@ def _with_retries(begin: Callable[[], AbstractContextManager[Books]], action: Ca
 
 @contextmanager
 def checked_write(store: Store, accounts: Iterable[str]) -> Iterator[Books]:
-    """Yield the books for a change, after checking that all lines written by this process are present.
+    """Yield the books for writing, after checking that all entries written by this process are present.
 
     Raises
     ------
     LedgerError
-        If a durable line is missing: the ledger was rolled back, or replaced by a copy.
+        If a durable entry is missing: the ledger was rolled back, or replaced by a copy.
     """
     names = tuple(accounts)
     with store.write(names) as books:

@@ -24,7 +24,7 @@ class VerifiedAccount:
     spent: Mapping[str, float]
     capacity: Mapping[str, float]
     head: str
-    """Hash of the last line."""
+    """Hash of the last entry."""
 
 
 @dataclass(frozen=True)

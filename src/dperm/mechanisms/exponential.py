@@ -205,7 +205,7 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
 
     @property
     def law(self) -> Law:
-        """Exact sampling from the selection rule, for the record."""
+        """Description of the exact sampling from the selection rule, as stored in the record of a release."""
         return Law(f"{self.selection.value.replace('_', '-')} choice, drawn exactly")
 
     @property

@@ -27,7 +27,7 @@ class Law:
     Attributes
     ----------
     words
-        Description of the distribution for the record.
+        Description of the distribution, as stored in the record of a release.
     family
         Name of the distribution without its grid, such as "Gaussian noise"; ``words`` where there is no grid.
     grade
@@ -104,7 +104,7 @@ class Mechanism(ABC, Generic[Raw, Value]):
     @property
     @abstractmethod
     def law(self) -> Law:
-        """Noise distribution, for the record."""
+        """Noise distribution, as stored in the record of a release."""
 
     @property
     @abstractmethod

@@ -38,8 +38,8 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
 
     A replaced value becomes one of the other categories, chosen uniformly. The mechanism is local: ``release`` runs it
     independently for each of n values. Replacing a record changes only the distribution of its own answer, so the n
-    answers together cost one epsilon. The number n is public. Since there is no sensitivity, the factory method takes
-    only the goal: ``calibrate(goal)``.
+    answers together cost one epsilon. The number n is public. Since there is no sensitivity, ``calibrate`` takes only
+    the goal and the categories.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
 
     @property
     def law(self) -> Law:
-        """Exact sampling of randomized response, for the record."""
+        """Description of the exact sampling, as stored in the record of a release."""
         return Law("randomized response, drawn exactly")
 
     @property
@@ -186,8 +186,9 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
     def standard_error(self, answers: ArrayLike) -> Floats:
         """Return the estimated standard errors of ``estimate``, for fixed true values.
 
-        n Var(share) = pi p(1 - p) + (1 - pi) q(1 - q) has the unbiased estimate share (1 - p - q) + p q, which is never
-        negative. The variance that results from sampling the values from a population is not included.
+        Let pi be the true proportion of a category. Then n Var(share) = pi p (1 - p) + (1 - pi) q (1 - q), with the
+        unbiased estimate share * (1 - p - q) + p q, which is never negative. The variance that results from sampling
+        the values from a population is not included.
 
         Parameters
         ----------

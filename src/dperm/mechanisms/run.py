@@ -55,9 +55,9 @@ class ReleaseFacts:
     grade, eta, tau
         Grade of the noise, and the distance between its distribution and the distribution in the theorem.
     public
-        Public constants, for the record.
+        Public constants to store in the record of the release.
     versions
-        Versions of further packages, for the record.
+        Versions of further packages to store in the record of the release.
     """
 
     goal: AnyGuarantee

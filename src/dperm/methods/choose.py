@@ -249,8 +249,8 @@ def _on_objective(spec: ProblemSpec, goal: AnyGuarantee) -> Fact:
     undeclared = spec.regularization is None and spec.n is None
     rule = " {@n} was not declared, so the choice of Lambda does not use it." if undeclared else ""
     cause = (
-        f"the loss is a smooth function of the linear predictor, so objective perturbation changes the coefficients "
-        f"less than any other method.{rule}"
+        f"for a smooth loss of a linear model, objective perturbation usually changes the coefficients less than the "
+        f"other methods do.{rule}"
     )
     return _chosen("objective", cause)
 

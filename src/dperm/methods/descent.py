@@ -57,7 +57,7 @@ class DescentSettings(AveragedIterates):
     steps
         Number of steps T.
     step_size
-        Step for the gradient of the mean loss.
+        Step size for the gradient of the mean loss.
     momentum
         Heavy-ball momentum in [0, 1).
     average

@@ -58,7 +58,7 @@ class GradientPerturbation:
     steps
         Number of steps T.
     step_size
-        Step for the gradient of the mean loss.
+        Step size for the gradient of the mean loss.
     momentum
         Heavy-ball momentum in [0, 0.999].
     average

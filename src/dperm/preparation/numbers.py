@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private preparation of tables of numbers: quantiles of the columns, and the norm of scaled rows (T72, T74, T76).
 
-A plan reads no data. Its event has two Gaussian releases, or three with the norm of the rows, for all data (T70). Text
-is not searched for values, so the event has no threshold. Text and infinities count as missing.
+A plan reads no data. Its event has two Gaussian releases, or three with the norm of the rows, whatever the data are
+(T70). Values of text are not released, so the event has no threshold. Text and infinities count as missing.
 """
 
 import json
@@ -74,13 +74,14 @@ class PreparedNumbers:
     Attributes
     ----------
     columns
-        Released cells of each column, by name; the same for all columns if they were pooled.
+        Released histogram of each column (edges and noisy counts), by column name; the same for all columns if they
+        were pooled.
     profiles
         Released profiles: one for each column, or a single one for all.
     records
         Noisy estimate of the number of records.
     rows
-        Released row norms; None if they were not released.
+        Released histogram of the row norms, and the norm to which rows are scaled down; None if they were not released.
     """
 
     columns: Mapping[str, NumericCells] = field(repr=False)
@@ -90,11 +91,14 @@ class PreparedNumbers:
 
     @cached_property
     def encoder(self) -> PublicEncoder:
-        """Encoder of the columns as (x - median) / spread, clipped to [-1, 1]; constant columns are left out."""
+        """Encoder of the columns as (x - median) / spread, clipped to [-1, 1]; columns without a range are left out."""
         return scaling_encoder(self.columns)
 
     def bounds(self, quantiles: tuple[float, float]) -> list[tuple[float, float] | None]:
-        """Return the two quantiles of each column; None for a column in which nothing was found. Post-processing."""
+        """Return the two quantiles of each column; None for a column in which no range was found.
+
+        This is post-processing and costs no privacy.
+        """
         found = [number_range(cells, quantiles) for cells in self.columns.values()]
         return [None if one is None else (one[0], one[2]) for one in found]
 
@@ -108,7 +112,7 @@ class PreparedNumbers:
 
 
 def scaling_encoder(columns: Mapping[str, NumericCells]) -> PublicEncoder:
-    """Return the encoder of scaled numbers; without any range it has the first column, with entries 0 or clipped."""
+    """Return the encoder of scaled numbers. If no column has a range, it has the first column, clipped to [-1, 1]."""
     declared = {name: scaled_column(cells) for name, cells in columns.items()}
     kept: dict[str, AnyColumn] = {name: column for name, column in declared.items() if column is not None}
     return PublicEncoder(kept or {next(iter(columns)): Numeric(-1.0, 1.0, canonical=True)})
@@ -129,7 +133,7 @@ class NumberPlan:
     pooled
         Whether all columns share one histogram, because they have a common scale (T72).
     row_norm
-        Whether the norms of the scaled rows are released too (T76).
+        Whether a noisy histogram of the norms of the scaled rows is released too (T76).
     """
 
     columns: tuple[str, ...]
@@ -149,7 +153,7 @@ class NumberPlan:
         columns
             Names of the columns.
         goal
-            Guarantee to meet; Gaussian noise needs delta > 0, GDP, zCDP or RDP.
+            Guarantee to meet: ApproxDP with delta > 0, GDP, ZCDP or RDP.
         pooled, row_norm
             See the attributes.
 
@@ -182,12 +186,12 @@ class NumberPlan:
 
     @cached_property
     def profile_noise(self) -> GaussianMechanism:
-        """Noise of the profile (T72)."""
+        """Noise of the profile, the histograms over public bins (T72)."""
         return self._count_noise(SCALED_PROFILE_SHARE, self.histograms * BINS)
 
     @cached_property
     def value_noise(self) -> GaussianMechanism:
-        """Noise of the counts of cells (T74)."""
+        """Noise of the counts of number intervals (T74)."""
         return self._count_noise(1 - SCALED_PROFILE_SHARE, MOST_DIM)  # the number of cells is a released number
 
     @cached_property
@@ -254,7 +258,7 @@ class NumberPlan:
 
     @cached_property
     def facts(self) -> ReleaseFacts:
-        """Facts of the release known before data are read."""
+        """Public facts of the release, known before data are read."""
         rows = () if self.norm_noise is None else ("T76",)
         return ReleaseFacts(
             goal=self.goal,
@@ -265,7 +269,7 @@ class NumberPlan:
         )
 
     def read(self, table: object) -> PrivateColumns:
-        """Return the columns, not copied, with the exact counts of the profile. They are private.
+        """Return the columns, not copied, with the exact counts of the profile. Both are **not private**.
 
         Raises
         ------
@@ -275,7 +279,7 @@ class NumberPlan:
         return PrivateColumns.of(dict(zip(self.columns, raw_columns(table, self.columns), strict=True)))
 
     def draw(self, private: PrivateColumns, stream: Stream) -> PreparedNumbers:
-        """Return the released numbers.
+        """Return the released facts about the columns.
 
         **Only this method uses data and noise.**
         """
@@ -305,7 +309,7 @@ class NumberPlan:
         return (cells for cells in found if isinstance(cells, NumericCells))
 
     def run(self, table: object, budget: Budget | None = None, *, bits: Bits | None = None) -> Release[PreparedNumbers]:
-        """Prepare a private table: check the budget, read, charge, draw, commit.
+        """Prepare a private table: check the budget, read the table, charge the budget, draw noise, commit the charge.
 
         Parameters
         ----------

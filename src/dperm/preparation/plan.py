@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plan of a private preparation: noise, threshold and event, from column names and a budget (T70, T72-T75).
 
-A plan reads no data. Its event has two Gaussian releases and the threshold of values, for all data. The
-run fills in the queries: bins, cells, values. They may depend on earlier releases, because the noise does not (T70).
+A plan reads no data. Its event has two Gaussian releases, or three with the row norms, and the threshold of values,
+whatever the data are. The run chooses the queries: bins, intervals of numbers ("cells"), and values of text columns.
+The queries may depend on earlier releases, because the noise does not (T70).
 """
 
 import math
 import warnings
-from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,7 +23,7 @@ from dperm.data.arrays import Floats
 from dperm.data.canonical import CanonicalColumn, canonical_columns
 from dperm.data.columns import AnyColumn
 from dperm.data.identity import same_text
-from dperm.data.table_part import Rows, TablePart
+from dperm.data.table_part import Rows, TablePart, joined_columns
 from dperm.data.tables import raw_columns
 from dperm.errors import AssumptionError, ConversionError, DataError, DpermWarning, ParameterError
 from dperm.mechanisms.calibration import MOST_DIM
@@ -76,17 +76,17 @@ class PreparationPlan:
     target, task
         Name of the target and its kind, if the preparation finds its classes or its range.
     declared
-        Declarations of further feature columns, by name. They cost nothing.
+        Public declarations of further feature columns, by name. Declared columns cost no privacy.
     adjacency
         Neighbouring relation.
     mu
-        Privacy loss of both Gaussian releases together, as mu of GDP.
+        Privacy loss of all Gaussian releases together, as mu of GDP.
     threshold_delta
-        Probability that a value of one record alone is shown in any column (T73).
+        Bound on the probability that a value held by only one record is released, over all columns together (T73).
     most_classes
         Public upper limit on the number of classes (T70).
     encoding
-        Encoding of the columns. If numbers are only scaled, the norms of the rows are released too (T76).
+        Encoding of the columns. If numbers are only scaled, a noisy histogram of the row norms is released too (T76).
     goal
         Guarantee of the preparation alone; None if it is a stage of a larger release.
     """
@@ -133,7 +133,7 @@ class PreparationPlan:
         Raises
         ------
         ConversionError
-            If the goal has delta = 0 or another form. Values cannot be found under a pure guarantee (T73b).
+            If the goal is not (epsilon, delta)-DP with delta > 0. Values cannot be found under a pure guarantee (T73b).
         """
         require_delta(goal)
         assert isinstance(goal, ApproxDP)
@@ -174,21 +174,21 @@ class PreparationPlan:
 
     @cached_property
     def profile_noise(self) -> GaussianMechanism:
-        """Noise of the profile (T72)."""
+        """Noise of the profile, the histograms of the columns over public bins (T72)."""
         return self._noise(self._profile_share, self.width * BINS)
 
     @cached_property
     def value_noise(self) -> GaussianMechanism:
-        """Noise of the counts of values and cells (T73, T74).
+        """Noise of the counts of text values and of number intervals (T73, T74).
 
-        The number of values that occur is private. Counts are whole numbers and lie on the grid, so the grid is made
-        for the largest number.
+        The number of different values in the data is private, so the grid of the noise is chosen for the largest
+        supported number of counts. Counts are whole numbers, so they lie on the grid.
         """
         return self._noise(1 - self._profile_share, MOST_DIM)
 
     @cached_property
     def norm_noise(self) -> GaussianMechanism | None:
-        """Noise of the histogram of row norms (T76); None without it."""
+        """Noise of the histogram of row norms (T76); None if no such histogram is released."""
         if self.encoding is not Encoding.SCALED:
             return None
         goal = GDP(lowered(self.mu * math.sqrt(NORM_SHARE)), self.adjacency)
@@ -211,7 +211,7 @@ class PreparationPlan:
 
     @cached_property
     def event(self) -> Event:
-        """Event of the whole preparation: profile, values and cells with their threshold, and norms of rows."""
+        """Event of the whole preparation: profile, values above the threshold, number intervals, and row norms."""
         values = ThresholdedValues(self.value_noise.scale, self.value_threshold, self.width)
         counts = self.profile_noise.event + values
         return counts if self.norm_noise is None else counts + self.norm_noise.event
@@ -223,7 +223,7 @@ class PreparationPlan:
 
     @property
     def category_records(self) -> int:
-        """Smallest number of records at which a category or class is released with probability 1/2 (T73)."""
+        """Smallest number of records at which a category or class is released with probability at least 1/2 (T73)."""
         return math.ceil(self.value_threshold)
 
     @property
@@ -263,7 +263,7 @@ class PreparationPlan:
         return (
             Fact(
                 "preparation.columns",
-                "One guarantee covers the preparation of {columns} columns. It finds their {found}.",
+                "One guarantee covers the preparation of {columns} columns. The preparation finds their {found}.",
                 {
                     "columns": self.width,
                     "found": "kinds, missing values, ranges, bins and categories (T72-T75)"
@@ -273,8 +273,8 @@ class PreparationPlan:
             ),
             Fact(
                 "preparation.category",
-                "A category or class held by {records} records is released with probability 1/2 (T73). Categories that "
-                "are not released share one feature.",
+                "A category or class held by {records} records is released with probability at least 1/2 (T73). "
+                "Categories that are not released share one feature.",
                 {"records": self.category_records},
             ),
             Fact(
@@ -317,7 +317,7 @@ class PreparationPlan:
 
     @cached_property
     def facts(self) -> ReleaseFacts:
-        """Facts of a preparation as a release of its own."""
+        """Public facts of the preparation as a separate release, known before data are read."""
         if self.goal is None:
             raise AssumptionError("this plan is a stage of a larger release, and is not run on its own.")
         return ReleaseFacts(
@@ -325,7 +325,7 @@ class PreparationPlan:
         )
 
     def read(self, table: object, labels: object = None, rows: Rows | None = None) -> "PrivateColumns":
-        """Return the prepared columns, not copied, with the exact counts of the profile. They are private.
+        """Return the columns to prepare, not copied, with the exact counts of the profile. Both are **not private**.
 
         Parameters
         ----------
@@ -356,11 +356,11 @@ class PreparationPlan:
         return found
 
     def draw(self, private: "PrivateColumns", stream: Stream) -> PreparedTable:
-        """Return the released profile, values and cells.
+        """Return the released table: profile, values of text columns, and histograms of numbers.
 
-        **Only this method uses data and noise.**
-        Noise is drawn for every bin of the profile and every cell of numbers. Values of text columns are shown above
-        the threshold, raised by one step of the grid for the rounded noise.
+        **Only this method uses data and noise.** Noise is drawn for every bin of the profile and every interval of
+        numbers. A value of a text column is released if its noisy count is above the threshold. The threshold is raised
+        by one step of the grid, because the noise is rounded.
         """
         profiles = noisy_profiles(private.counts, self.profile_noise, threshold=self.profile_threshold, stream=stream)
         edges = [
@@ -383,8 +383,7 @@ class PreparationPlan:
         )
         if self.norm_noise is None:
             return found
-        table = ChainMap({}, private.raw, private.declared)  # type: ignore[arg-type]  # it is only read
-        norms = found.encoder.row_norms(table, unseen="other")
+        norms = found.encoder.row_norms(joined_columns(private.raw, private.declared), unseen="other")
         return replace(found, rows=noisy_row_norms(norms, found.encoder.norm, self.norm_noise, stream))
 
     def _is_number(self, name: str, by_majority: bool) -> bool:
@@ -394,7 +393,7 @@ class PreparationPlan:
     def run(
         self, table: object, labels: object = None, budget: Budget | None = None, *, bits: Bits | None = None
     ) -> Release[PreparedTable]:
-        """Prepare a private table: check the budget, read, charge, draw, commit.
+        """Prepare a private table: check the budget, read the table, charge the budget, draw noise, commit the charge.
 
         Parameters
         ----------

@@ -38,7 +38,10 @@ class Encoding(StrEnum):
 
     @classmethod
     def of(cls, encoding: object, columns: int) -> "Encoding":
-        """Return the encoding of an estimator's argument; "auto" depends on the public number of feature columns."""
+        """Return the encoding selected by the argument ``encoding`` of an estimator.
+
+        "auto" depends on the public number of feature columns.
+        """
         if isinstance(encoding, str) and encoding == "auto":
             return cls.SCALED if columns > MOST_BINNED_COLUMNS else cls.BINS
         if not isinstance(encoding, str) or encoding not in tuple(cls):
@@ -65,11 +68,12 @@ class PreparedTable:
         Noisy estimate of the number of records.
     constant
         Names of columns that the encoder leaves out: those without any value or range above the noise, and those whose
-        features would all have the names of others.
+        features would all have the names of features of other columns.
     profiles, values
-        Released counts of each prepared column, by name.
+        Released profile, and released values or histogram, of each prepared column, by name.
     rows
-        Released norms of the encoded rows; None unless numbers are only scaled (T76).
+        Released histogram of the norms of the encoded rows, and the norm to which rows are scaled down; None unless
+        numbers are only scaled (T76).
     """
 
     encoder: PublicEncoder
@@ -95,7 +99,7 @@ class PreparedTable:
         most_classes: int,
         encoding: Encoding = Encoding.BINS,
     ) -> "PreparedTable":
-        """Return the table that follows from released counts; post-processing (T3).
+        """Return the facts that follow from released counts. This is post-processing (T3).
 
         Parameters
         ----------
@@ -151,7 +155,7 @@ class PreparedTable:
 
     @property
     def norm(self) -> float:
-        """Norm to which encoded rows are scaled down; without released row norms, the bound on every row."""
+        """Norm to which encoded rows are scaled down, or the bound on the norm of every row if none was released."""
         return self.encoder.norm if self.rows is None else self.rows.norm
 
     @property

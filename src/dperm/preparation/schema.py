@@ -31,7 +31,7 @@ def declared_column(values: ColumnValues, deviation: float) -> AnyColumn | None:
     Parameters
     ----------
     values
-        Released values or cells of the column.
+        Released values or histogram of the column.
     deviation
         Standard deviation of the noise in their counts.
     """
@@ -57,7 +57,7 @@ def number_range(cells: NumericCells, tails: tuple[float, float] = TAILS) -> tup
     Parameters
     ----------
     cells
-        Released cells.
+        Released histogram.
     tails
         Shares of the lower and of the upper quantile.
     """

@@ -3,7 +3,7 @@
 """Second release of a preparation: values of text columns above a threshold, and cells of numeric columns (T73, T74).
 
 Both kinds of columns share one Gaussian release: a record adds 1 to one count of each column. The profile, which is
-released, decides the kind of a column and the cells of its numbers.
+released, decides the kind of a column and the cells of its numbers. Here a *cell* is an interval of numbers.
 """
 
 import math
@@ -26,7 +26,7 @@ VISIBLE = 2.5
 
 @dataclass(frozen=True)
 class NumericCells:
-    """Released cells of a numeric column.
+    """Released histogram of a numeric column. Its intervals are called cells.
 
     Attributes
     ----------

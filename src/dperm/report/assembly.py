@@ -16,9 +16,9 @@ from dperm.report.budget_facts import unit_of_privacy
 from dperm.report.contradictions import NO_PROMISE
 from dperm.report.definitions import unit_description
 from dperm.report.field_values import initial_fields, type_name, with_stated
-from dperm.report.run_facts import NO_DPERM_NOISE, run_facts, uncovered_transformers
+from dperm.report.run_facts import NO_DPERM_NOISE, run_facts, uncovered_scores, uncovered_transformers
 from dperm.report.statement import Statement
-from dperm.report.summary import NOT_COVERED
+from dperm.report.summary import NOT_COVERED, SCORES_NOT_COVERED
 
 if TYPE_CHECKING:
     from dperm.audit.finding import Finding
@@ -134,7 +134,7 @@ def _guarantee_facts(release: Release[Any]) -> dict[str, object]:
     return {
         "status": names.PRIVATE,
         "goal": dict(kind),
-        "meaning": (NOT_COVERED,) if uncovered_transformers(release.record) else sentences,
+        "meaning": _uncovered_meaning(release.record) or sentences,
         "flavour": names.FLAVOURS[str(kind.pop("kind"))],
         "adjacency": kind.pop("adjacency"),
         "parameters": kind,
@@ -142,6 +142,13 @@ def _guarantee_facts(release: Release[Any]) -> dict[str, object]:
         "trust_model": TRUST,
         "profile": {**explained, "epsilon_at_delta_zero": pure if math.isfinite(pure) else None},
     }
+
+
+def _uncovered_meaning(record: Record) -> tuple[str, ...]:
+    """Return the meaning of a guarantee that does not cover preparation or scores; empty for most releases."""
+    if uncovered_transformers(record):
+        return (NOT_COVERED,)
+    return (SCORES_NOT_COVERED,) if uncovered_scores(record) else ()
 
 
 def _within_goal(rows: Any, goal: Mapping[str, Any]) -> list[dict[str, object]]:

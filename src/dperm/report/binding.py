@@ -12,9 +12,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dperm.report.field_values import as_mapping, known_part, uncovered_preparation
-from dperm.report.fields import DECLARED
-from dperm.report.run_facts import TRANSFORMERS
+from dperm.report.field_values import as_mapping, known_part, uncovered_parts
+from dperm.report.fields import DECLARED, UNCOVERED_SCORES
+from dperm.report.run_facts import SCORES, TRANSFORMERS
 
 PUBLIC_FACTS = "public_facts"
 """Name of the digest among the facts of a reservation."""
@@ -56,6 +56,9 @@ def statement_digest(fields: Mapping[str, Any]) -> str:
     return public_facts_digest(public_facts_of(fields), by_schema=DECLARED in domain)
 
 
-def hides_preparation(fields: Mapping[str, Any]) -> bool:
-    """Return whether the facts name transformers fitted to the private data, and the limits do not say NOT COVERED."""
-    return TRANSFORMERS in as_mapping(fields.get("mechanism")) and not uncovered_preparation(fields)
+def hides_uncovered(fields: Mapping[str, Any]) -> bool:
+    """Return whether the facts name transformers or scores on private data, and the limits do not say NOT COVERED."""
+    found, parts = as_mapping(fields.get("mechanism")), uncovered_parts(fields)
+    scores = any(part.startswith(UNCOVERED_SCORES) for part in parts)
+    preparation = any(not part.startswith(UNCOVERED_SCORES) for part in parts)
+    return (TRANSFORMERS in found and not preparation) or (SCORES in found and not scores)

@@ -14,7 +14,6 @@ from dperm.presentation.phrases import capitalize
 from dperm.report import fields as names
 from dperm.report.audits import audits_for_display
 from dperm.report.definitions import is_count_protected, neighbours
-from dperm.report.metric_facts import without_curves
 from dperm.report.utility import with_measure_names
 
 NumberFormat = Callable[[float], str]
@@ -54,7 +53,12 @@ _MECHANISM_TERMS = {
     "weight": "largest class weight",
 }
 _SAMPLING_TERMS = {"assumed": "assumed in the accounting", "run": "used in the run", "why": "why they agree"}
-_INVALID = {"raise": "an error is raised", "drop": "records with invalid values are left out"}
+_INVALID = {"raise": "an error is raised", "drop": "records with an invalid feature or label have weight 0"}
+_INVALID_OF_SCHEMA = {
+    **_INVALID,
+    "drop": "missing and undeclared values of the features are encoded; records with an invalid label have weight 0",
+}
+"""Treatment of invalid values if a schema, declared or released, encodes the columns."""
 
 
 def for_display(key: str, value: object) -> object:
@@ -115,7 +119,8 @@ def _public_quantities(value: object) -> object:
     """Say what happens to invalid values, instead of the value of the argument."""
     if not isinstance(value, Mapping) or value.get("invalid") not in _INVALID:
         return value
-    return {**value, "invalid": _INVALID[value["invalid"]]}
+    texts = _INVALID_OF_SCHEMA if "schema_digest" in value else _INVALID
+    return {**value, "invalid": texts[value["invalid"]]}
 
 
 def _ledger_entry(entry: object) -> object:
@@ -136,10 +141,18 @@ def _sentence(value: object) -> object:
     return capitalize(value)
 
 
+def _utility(value: object) -> object:
+    """Name the points of a measured utility, and leave the curves of private metrics to the plots."""
+    if not isinstance(value, Mapping):
+        return value
+    return with_measure_names({key: item for key, item in value.items() if key not in _CURVES})
+
+
+_CURVES = ("auc", "roc", "calibration", "classes", "confusion")
 _PREPARE: dict[str, Callable[[object], object]] = {
     **dict.fromkeys(("flavour", "unit_of_privacy", "trust_model", "adjacency", "covered", "composition"), _sentence),
     "data_domain": _named({names.DECLARED: "columns, with enforced bounds and categories"}),
-    "utility": lambda value: without_curves(with_measure_names(value)),
+    "utility": _utility,
     "profile": _profile,
     "mechanism": _named(_MECHANISM_TERMS),
     "sampling": _named(_SAMPLING_TERMS),

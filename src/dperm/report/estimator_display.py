@@ -19,7 +19,7 @@ from dperm.presentation.notebook import (
 from dperm.presentation.numbers import format_parameters
 from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.report.fields import PRIVATE
-from dperm.report.statement import NOT_COVERED_STATUS, Statement
+from dperm.report.statement import Statement
 
 
 class EstimatorDisplay:
@@ -107,7 +107,7 @@ class EstimatorDisplay:
         else:
             yield from guarantee_rows(guarantee_as_dict(guarantee), record.unit)
         if not fields.is_private:
-            yield "status", NOT_COVERED_STATUS if fields["status"] == PRIVATE else fields["status"]
+            yield "status", fields.displayed_status if fields["status"] == PRIVATE else fields["status"]
         public = {} if record is None else record.public
         if "method" in public:
             yield "method", method_description(public["method"])

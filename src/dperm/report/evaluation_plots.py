@@ -6,13 +6,15 @@ Each function draws on the given axes, or on new ones without ``ax``, and return
 file. The plots show released numbers only. matplotlib is an extra: ``pip install "dperm[plots]"``.
 """
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dperm.errors import ParameterError
-from dperm.evaluation.metrics import Metrics
+from dperm.evaluation.estimate import Estimate
+from dperm.evaluation.metrics import CalibrationBin, Metrics, RocCurve
 from dperm.report.plot_style import FIRST, INK, LEFT, LINE, legend_above, new_axes, save, tidy
 
 if TYPE_CHECKING:
@@ -52,16 +54,28 @@ def plot_roc_curve(metrics: Metrics, ax: "Axes | None" = None, *, path: "str | P
     roc, auc = metrics.roc, metrics.auc
     if roc is None or auc is None:
         raise _without("curves")
-    ax = new_axes(*_SQUARE) if ax is None else ax
+    return save(draw_roc_curve(roc, auc, new_axes(*_SQUARE) if ax is None else ax), path)
+
+
+def draw_roc_curve(roc: RocCurve, auc: Estimate, ax: "Axes") -> "Axes":
+    """Draw a ROC curve with its band on the axes.
+
+    Parameters
+    ----------
+    roc, auc
+        Curve, and the area under it.
+    ax
+        Axes to draw on.
+    """
     x = np.array(roc.false_positive_rates)
-    level = f"{100 * metrics.plan.level:g} %"
+    level = f"{100 * auc.level:g} %"
     ax.fill_between(x, roc.low, roc.high, color=FIRST, alpha=0.15, linewidth=0, label=f"{level} intervals")
     name = f"AUC {auc.value:.3f} [{auc.low:.3f}, {auc.high:.3f}]"
     ax.plot(x, roc.true_positive_rates, color=FIRST, linewidth=2, marker="o", markersize=3, label=name)
     ax.plot([0, 1], [0, 1], color=LINE, linewidth=1.5, linestyle="--", label="random guessing")
     ax.set(xlabel="false-positive rate", ylabel="true-positive rate", xlim=(0, 1), ylim=(0, 1.005))
     ax.legend(frameon=False, loc="lower right")
-    return save(tidy(ax), path)
+    return tidy(ax)
 
 
 def plot_calibration(
@@ -88,18 +102,30 @@ def plot_calibration(
     """
     if metrics.calibration is None:
         raise _without("curves")
-    ax = new_axes(*_SQUARE) if ax is None else ax
+    return save(draw_calibration(metrics.calibration, new_axes(*_SQUARE) if ax is None else ax), path)
+
+
+def draw_calibration(bins: Sequence[CalibrationBin], ax: "Axes") -> "Axes":
+    """Draw the share of positive records in each score bin on the axes.
+
+    Parameters
+    ----------
+    bins
+        Score bins with their rates.
+    ax
+        Axes to draw on.
+    """
     ax.plot([0, 1], [0, 1], color=LINE, linewidth=1.5, linestyle="--", label="calibrated")
-    seen = [one for one in metrics.calibration if one.rate.high - one.rate.low <= _WIDEST]
+    seen = [one for one in bins if one.rate.high - one.rate.low <= _WIDEST]
     if seen:
         x, y = [(one.left + one.right) / 2 for one in seen], np.array([one.rate.value for one in seen])
         ends = np.array([(one.rate.low, one.rate.high) for one in seen]).T
-        name = f"estimate with {100 * metrics.plan.level:g} % interval"
+        name = f"estimate with {100 * seen[0].rate.level:g} % interval"
         bars = [y - ends[0], ends[1] - y]
         ax.errorbar(x, y, yerr=bars, color=FIRST, linewidth=1.5, marker="o", markersize=4, capsize=3, label=name)
     ax.set(xlabel="score", ylabel="share of positive records", xlim=(0, 1), ylim=(0, 1.005))
     legend_above(ax, columns=2)
-    return save(tidy(ax), path)
+    return tidy(ax)
 
 
 def plot_confusion(metrics: Metrics, ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None) -> "Axes":

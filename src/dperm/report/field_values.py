@@ -88,10 +88,16 @@ def as_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def uncovered_preparation(fields: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the sentences about preparation of the data that the guarantee does not cover; empty for most fits."""
+def uncovered_parts(fields: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the sentences about preparation and scores that the guarantee does not cover; empty for most fits."""
     limits = fields["limits"] if isinstance(fields["limits"], list | tuple) else ()
     return tuple(str(line) for line in limits if str(line).startswith(names.UNCOVERED))
+
+
+def uncovered_scores_alone(fields: Mapping[str, object]) -> bool:
+    """Return whether only scores on the private data are not covered, and the preparation of the data is."""
+    parts = uncovered_parts(fields)
+    return bool(parts) and all(part.startswith(names.UNCOVERED_SCORES) for part in parts)
 
 
 def gaps_of(fields: Mapping[str, object]) -> tuple[str, ...]:

@@ -136,6 +136,8 @@ DECLARED = "columns, as declared"
 """Key of the declared schema in the known part of ``data_domain``."""
 UNCOVERED = "NOT COVERED: "
 """Start of a fact that no statement of the user can make up for."""
+UNCOVERED_SCORES = UNCOVERED + "the scores "
+"""Start of the fact that models were evaluated on the private data; the guarantee of the fit itself holds."""
 
 
 def status_text(status: object) -> str:

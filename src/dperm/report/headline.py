@@ -19,7 +19,14 @@ from dperm.report.budget_facts import (
     weakest_limit,
 )
 from dperm.report.definitions import unit_of
-from dperm.report.field_values import as_mapping, receipt_of, required_gaps, stated_part, uncovered_preparation
+from dperm.report.field_values import (
+    as_mapping,
+    receipt_of,
+    required_gaps,
+    stated_part,
+    uncovered_parts,
+    uncovered_scores_alone,
+)
 
 NOT_RATED, NOT_PRIVATE, REFUTED = "not rated", "not private", "refuted"
 LEVELS: tuple[Level, ...] = ("strong", "moderate", "weak")
@@ -31,6 +38,7 @@ TITLES = {
     NOT_RATED: "Not rated: required fields are missing",
 }
 UNCOVERED_TITLE = "Not rated: the guarantee does not cover the preparation of the data"
+SCORES_TITLE = "Not rated: the guarantee does not cover scores on the private data"
 CONCLUSIONS = {
     "strong": "Even an attacker who knows all other records remains uncertain.",
     "moderate": "The guarantee holds, but an attacker who knows all other records can learn a lot about one person.",
@@ -65,8 +73,8 @@ class Headline:
     missing
         Required fields without a statement.
     uncovered
-        Sentences about preparation of the data that the guarantee does not cover. Then there is no level, and no
-        rate: one record can change all rows of the prepared data.
+        Sentences about preparation of the data and scores on them that the guarantee does not cover. Then there is no
+        level, and no rate: one record can change all rows of the prepared data, or the choice of the model.
     """
 
     level: str
@@ -103,7 +111,7 @@ def headline(fields: Mapping[str, object]) -> Headline:
     profile, status = fields["profile"], fields["status"]
     if status not in names.PROMISING or not isinstance(profile, Mapping):
         return Headline(NOT_PRIVATE)
-    receipt, uncovered = receipt_of(fields), uncovered_preparation(fields)
+    receipt, uncovered = receipt_of(fields), uncovered_parts(fields)
     if uncovered and status != names.REFUTED:
         return Headline(NOT_RATED, missing=required_gaps(fields), uncovered=uncovered)
     release, covering = _release_rates(profile), weakest_limit(covering_accounts(receipt))
@@ -125,7 +133,7 @@ def headline_title(fields: Mapping[str, object]) -> str:
     """
     found = headline(fields)
     if found.uncovered:
-        return UNCOVERED_TITLE
+        return SCORES_TITLE if uncovered_scores_alone(fields) else UNCOVERED_TITLE
     title = SEEDED_TITLE if SEEDED_RUNS in found.missing else TITLES[found.level]
     if found.level == NOT_RATED:
         return f"{title}. {_provisional_level(found)}"
@@ -140,7 +148,8 @@ def headline_sentences(fields: Mapping[str, object]) -> Iterator[str]:
     found, unit = headline(fields), unit_of(fields)
     promise = format_parameters(as_mapping(fields["parameters"])) or str(fields["flavour"])
     if found.uncovered:
-        yield f"The guarantee of the fit ({promise}) does not cover this release."
+        rest = "scores on the private data" if uncovered_scores_alone(fields) else "this release"
+        yield f"The guarantee of the fit ({promise}) does not cover {rest}."
         yield from found.uncovered
         return
     yield f"Guarantee: {promise}, for {str(fields['unit_of_privacy']).partition('.')[0]}."

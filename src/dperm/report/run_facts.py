@@ -9,7 +9,6 @@ from dperm.privacy.record import Record
 from dperm.report import fields as names
 from dperm.report.budget_facts import budget_facts
 from dperm.report.definitions import GROUP, contribution
-from dperm.report.metric_facts import utility_facts
 from dperm.report.schema_facts import (
     ENCODERS,
     RELEASED,
@@ -45,6 +44,8 @@ TAKEN_AS_PUBLIC = (
 """Public quantities of a fit; the other public numbers of its record describe the mechanism."""
 TRANSFORMERS = "fitted_transformers"
 """Key in records for the transformers that a pipeline fitted to the data before the model."""
+SCORES = "unprotected_scores"
+"""Key in records for the function, class or callback that evaluated the model on the private data."""
 PREPARATION = "preparation"
 """Key in records for the private preparation of the table, which the guarantee covers."""
 UNNAMED = "unnamed mechanism"
@@ -62,13 +63,22 @@ PREPARED_EVALUATED_FIT = (
     "metrics in field 30, and anything computed from them alone. One guarantee covers schema, model and metrics "
     "together."
 )
+HELD_OUT = (
+    "records that no other stage read; a secret coin flip chose each of them with probability {:g}. The intervals "
+    "cover the sampling of the records and the noise."
+)
+GIVEN_RECORDS = (
+    "the records of this release, on which the model must not have been trained; this cannot be checked. The intervals "
+    "cover the sampling of the records and the noise."
+)
 COINS = "one secret coin flip for each record, which makes it an evaluation record with probability {:g}"
 STAGES, METRICS, HOLDOUT = "stages", "metrics", "holdout"
 """Keys in records for the stages of a release, its metrics, and the share of records held out for them."""
 PREPARED_PREPROCESSING = (
     "A private preparation found the kinds, ranges, bins and categories of the columns, and the labels of the target "
-    "unless they were declared. It read each cell independently of the others. The guarantee covers it. The bounds, "
-    "norm and classes in field 11 were found by it, except those of declared columns."
+    "unless they were declared. It read each cell independently of the others. The guarantee covers it. The "
+    "preparation also determined the bounds and categories in field 10 and the norm and classes in field 11, except "
+    "those that were declared."
 )
 PREPARED_STATISTICS = "The fit used no statistics of the data except the released schema, which the guarantee covers."
 PREPARED_LIMIT = (
@@ -108,6 +118,10 @@ UNKNOWN_TRANSFORMERS = (
     names.UNCOVERED
     + "the model was fitted in a joblib worker, where a surrounding pipeline cannot be detected. No guarantee covers "
     "transformers that were fitted to the private data before the model, or predictions that use them."
+)
+UNPROTECTED_SCORES = (
+    names.UNCOVERED_SCORES + "and predictions of {} on the private data, and the choice of models and parameters by "
+    "them. The guarantee of this fit covers the coefficients, for parameters that were fixed before the data were seen."
 )
 STATISTICS = "The fit itself used no statistics of the data except the public quantities in field 11."
 SCHEMES = {"poisson": "Poisson sampling", "without_replacement": "sampling without replacement"}
@@ -201,6 +215,7 @@ def run_facts(record: Record) -> dict[str, object]:
         "code_version": record.versions or names.NOT_RECORDED,
         "time": names.NOT_RECORDED if record.timestamp is None else record.timestamp,
         "limits": _limits(record),
+        **({"tuning": " ".join(uncovered_scores(record))} if uncovered_scores(record) else {}),
     }
 
 
@@ -227,18 +242,29 @@ def _fit_facts(record: Record) -> dict[str, object]:
     taken = {name: public.pop(name) for name in TAKEN_AS_PUBLIC if name in public}
     method = public.pop("method", UNNAMED)
     metrics = public.pop(METRICS, None)
-    utility = {"utility": utility_facts(metrics, public.get(HOLDOUT))} if isinstance(metrics, Mapping) else {}
     return {
         "public_quantities": taken,
         "mechanism": {"name": method, **public, "event": record.event},
         "covered": COVERED_FIT_ONLY
         if uncovered_transformers(record)
         else " ".join((_covered_by_fit(method, record), *schema_sentences(record))),
-        **utility,
+        **({} if metrics is None else {"utility": _utility_facts(metrics, public[HOLDOUT])}),
         "preprocessing": _preprocessing(record, _usual_preprocessing(record)),
         "nonprivate_statistics": _usual_statistics(record),
         **why,
     }
+
+
+def _utility_facts(metrics: object, holdout: object = None) -> dict[str, object]:
+    """Return the metrics of an evaluation: the table for readers, and the numbers of the plots.
+
+    ``holdout`` is the probability with which a record was held out; None if the release is an evaluation alone.
+    """
+    data = dict(metrics) if isinstance(metrics, Mapping) else {}
+    shown = {key: data[key] for key in ("records", "level") if key in data}
+    curves = {key: data[key] for key in ("auc", "roc", "calibration", "classes", "confusion") if data.get(key)}
+    on = HELD_OUT.format(holdout) if isinstance(holdout, int | float) else GIVEN_RECORDS
+    return {"evaluated_on": on, **shown, METRICS: data.get("summary", []), **curves}
 
 
 def _usual_preprocessing(record: Record) -> str:
@@ -304,7 +330,7 @@ def _other_facts(record: Record) -> dict[str, object]:
     metrics = public.pop(METRICS, None)
     return {
         "public_quantities": public,
-        **({"utility": utility_facts(metrics)} if isinstance(metrics, Mapping) else {}),
+        **({} if metrics is None else {"utility": _utility_facts(metrics)}),
         "mechanism": {"name": name, "event": record.event},
         "covered": ONE_RELEASE,
     }
@@ -318,6 +344,12 @@ def uncovered_transformers(record: Record) -> tuple[str, ...]:
     seeded = (SEEDED_STEP.format(name, RELEASED[name]) for name in listed if name in PRIVATE_STEPS)
     fitted = (*((FITTED_TRANSFORMERS.format(known),) if known else ()), *seeded)
     return (*fitted, UNKNOWN_TRANSFORMERS) if UNKNOWN in listed else fitted
+
+
+def uncovered_scores(record: Record) -> tuple[str, ...]:
+    """Return the sentence about scores on the private data that the guarantee does not cover; empty for most fits."""
+    source = record.public.get(SCORES)
+    return (UNPROTECTED_SCORES.format(source),) if source else ()
 
 
 def _preprocessing(record: Record, usual: str) -> str:
@@ -334,9 +366,10 @@ def _limits(record: Record) -> tuple[str, ...]:
     """Return the limitations of a release, those of grade "fast" before the others of a training run."""
     if is_training(record):
         own = (TRAINING_FAST, LOOP, MIXING) if record.grade == "fast" else (LOOP, MIXING, ROUNDING)
-        return (*uncovered_transformers(record), *LIMITS, *own)
+        return (*uncovered_transformers(record), *uncovered_scores(record), *LIMITS, *own)
     return (
         *uncovered_transformers(record),
+        *uncovered_scores(record),
         *schema_sentences(record),
         *LIMITS[:-1],
         _assumed(record),

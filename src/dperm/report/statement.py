@@ -15,7 +15,14 @@ from dperm.presentation.notebook import notebook_table
 from dperm.report import fields as names
 from dperm.report.audits import audits_of, with_verdict
 from dperm.report.contradictions import contradictions
-from dperm.report.field_values import gaps_of, required_gaps, uncovered_preparation, with_declared, with_stated
+from dperm.report.field_values import (
+    gaps_of,
+    required_gaps,
+    uncovered_parts,
+    uncovered_scores_alone,
+    with_declared,
+    with_stated,
+)
 from dperm.report.headline import Headline, agrees, headline, headline_sentences, headline_title
 from dperm.report.markdown import markdown
 
@@ -29,6 +36,8 @@ READ = (2, FORMAT)
 SCHEMA = "statement.schema.json"
 NOT_COVERED_STATUS = "NOT COVERED: the guarantee of the fit does not cover this release."
 """Displayed status of a fit on rows that transformers fitted to the private data have prepared."""
+SCORES_STATUS = "NOT COVERED: the guarantee of the fit does not cover scores on the private data."
+"""Displayed status of a fit whose model was evaluated on the private data."""
 _HEAD = ("format", "private", "headline", "gaps")
 
 
@@ -154,10 +163,17 @@ class Statement:
     def is_private(self) -> bool:
         """Whether a guarantee covers the release.
 
-        False for seeded runs, for runs without noise, for refuted claims, and if the rows were prepared by transformers
-        that had been fitted to the private data.
+        False for seeded runs, for runs without noise, for refuted claims, if the rows were prepared by transformers
+        that had been fitted to the private data, and if models were evaluated on the private data.
         """
-        return self.fields["status"] == names.PRIVATE and not uncovered_preparation(self.fields)
+        return self.fields["status"] == names.PRIVATE and not uncovered_parts(self.fields)
+
+    @property
+    def displayed_status(self) -> str:
+        """Status in the words shown to readers, which says NOT COVERED if the guarantee does not cover the release."""
+        if self.fields["status"] != names.PRIVATE or self.is_private:
+            return names.status_text(self.fields["status"])
+        return SCORES_STATUS if uncovered_scores_alone(self.fields) else NOT_COVERED_STATUS
 
     @property
     def is_refuted(self) -> bool:
@@ -250,8 +266,7 @@ class Statement:
             if name != "status":
                 yield names.FIELDS[name], value
                 continue
-            uncovered = value == names.PRIVATE and not self.is_private
-            yield names.FIELDS[name], NOT_COVERED_STATUS if uncovered else names.status_text(value)
+            yield names.FIELDS[name], self.displayed_status
             if value == names.PRIVATE:
                 yield "Protection", f"{headline_title(self.fields)}. {' '.join(headline_sentences(self.fields))}"
 

@@ -25,7 +25,7 @@ from dperm.report.budget_facts import (
     time_of_charge,
 )
 from dperm.report.definitions import change, is_count_protected, neighbours, several_units, unit_of
-from dperm.report.field_values import as_mapping, receipt_of, stated_part, uncovered_preparation
+from dperm.report.field_values import as_mapping, receipt_of, stated_part, uncovered_parts, uncovered_scores_alone
 from dperm.report.headline import NO_LIMIT, headline
 
 NO_GUARANTEE = "There is no guarantee for the people in the data. Handle the release like the data themselves."
@@ -37,6 +37,11 @@ NOT_COVERED = (
     "The guarantee of the fit applies to the prepared rows. Transformers fitted to the private data prepared these "
     "rows, so one record can change all of them. The guarantee therefore sets no limit on an attacker. Handle the "
     "release like the data themselves."
+)
+SCORES_NOT_COVERED = (
+    "The guarantee of the fit covers its coefficients, for parameters that were fixed before the data were seen. "
+    "Models were evaluated on the private data without noise. The guarantee sets no limit on an attacker who sees the "
+    "scores, or a model that was chosen by them."
 )
 FULL_PROFILE = (
     "These numbers follow from the whole privacy profile of the mechanism (field 21), which can imply tighter bounds "
@@ -82,8 +87,8 @@ def guarantee_sentences(fields: Mapping[str, object]) -> Iterator[str]:
         return
     if fields["status"] == names.REFUTED:
         yield CLAIMED_ONLY
-    elif uncovered_preparation(fields):
-        yield NOT_COVERED
+    elif uncovered_parts(fields):
+        yield SCORES_NOT_COVERED if uncovered_scores_alone(fields) else NOT_COVERED
         return
     pair = parameters if isinstance(parameters, Mapping) and "epsilon" in parameters else None
     if pair is not None:
@@ -109,7 +114,7 @@ def _several_records(fields: Mapping[str, object]) -> str:
         return STATED_RECORDS.format(several_units(fields), unit_of(fields)) + quotation
     numbers = as_mapping(parameters)
     weaker = next((text for name, text in _GROUPS.items() if name in numbers), "the guarantee is weaker")
-    delta = _DELTA_GROWS if numbers.get("delta") else ""
+    delta = _DELTA_GROWS if numbers.get("delta") and not _holds_without_delta(fields) else ""
     several = f"for a person {several_units(fields, 'k')}, {weaker}{delta}"
     return f"A person {several_units(fields)} has less protection: {several}."
 
@@ -130,6 +135,12 @@ def _without_delta(parameters: Mapping[str, Any], profile: Mapping[str, Any]) ->
     if pure <= parameters["epsilon"]:
         return " The guarantee also holds with delta = 0, without the additive term."
     return f" With delta = 0, without the additive term, the guarantee holds with epsilon = {format_up(pure)}."
+
+
+def _holds_without_delta(fields: Mapping[str, object]) -> bool:
+    """Whether an (epsilon, delta) guarantee also holds with delta = 0; then k records have (k epsilon, 0) (T4)."""
+    pure = as_mapping(fields["profile"]).get("epsilon_at_delta_zero")
+    return pure is not None and float(pure) <= as_mapping(fields["parameters"]).get("epsilon", 0.0)
 
 
 def _one_in(delta: float) -> str:
@@ -188,8 +199,10 @@ def _charged(entry: Mapping[str, Any]) -> str:
 
 def _guarantee(fields: Mapping[str, object]) -> str:
     claim = format_parameters(as_mapping(fields["parameters"])) or str(fields["flavour"])
-    if uncovered_preparation(fields):
-        claim = f"{claim} for the fit alone; the preparation of the data is NOT COVERED"
+    if uncovered_parts(fields):
+        scores = uncovered_scores_alone(fields)
+        part = "scores on the private data are" if scores else "the preparation of the data is"
+        claim = f"{claim} for the fit alone; {part} NOT COVERED"
     texts = {names.PRIVATE: claim, names.REFUTED: f"REFUTED: {claim} was claimed and is false"}
     return texts.get(str(fields["status"]), "none (NOT PRIVATE)")
 

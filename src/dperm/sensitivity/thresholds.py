@@ -11,9 +11,7 @@ from dperm.accounting.thresholded import checked_values, fresh_value_probability
 
 
 def discovery_threshold(delta: float, standard_deviation: float, values: int) -> float:
-    """Return the smallest threshold at which values of one record only are released with probability at most delta.
-
-    The values in question are those that no other record holds.
+    """Return the smallest threshold at which values held by only one record are released with probability <= delta.
 
     Theorem T73. For independent noise N(0, sigma^2) on the counts, and d values per record,
         tau = 1 + sigma Phi^-1((1 - delta)^{1/d}).

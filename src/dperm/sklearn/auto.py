@@ -32,7 +32,7 @@ _TASKS = {"classes": '"classification"', "label_range": '"regression"'}
 
 @dataclass(frozen=True)
 class EncodedSchema:
-    """Transformer of the rows of a fit: declared columns, or a private release.
+    """Transformer that produced the rows of a fit, from declared columns or by a private release.
 
     Attributes
     ----------
@@ -47,11 +47,11 @@ class EncodedSchema:
 
     @property
     def supplies_labels(self) -> bool:
-        """Whether it supplied released classes or a released range, so that labels are read cell by cell."""
+        """Whether the transformer supplied released classes or a released range; then labels are read one by one."""
         return not {"classes", "label_range"}.isdisjoint(self.supplied)
 
     def as_data(self) -> dict[str, object]:
-        """Return the schema as plain data, for the record of the fit."""
+        """Return the schema as plain data, to store in the record of the fit."""
         return {**self.facts.source(), "supplied": list(self.supplied)}
 
 
@@ -63,7 +63,7 @@ def schemas_of(facts: EncodingFacts | None, supplied: tuple[str, ...]) -> tuple[
     Parameters
     ----------
     facts
-        Facts that the rows carry; None if they carry none.
+        Facts that are attached to the rows; None if there are none.
     supplied
         Names of the arguments that the encoder supplied.
     """
@@ -99,7 +99,7 @@ def supplied_arguments(estimator: Any, facts: EncodingFacts | None) -> dict[str,
     estimator
         Estimator with its arguments.
     facts
-        Facts of the encoder of the rows; None if the rows carry none.
+        Facts of the encoder of the rows; None if none are attached to the rows.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def supplied_arguments(estimator: Any, facts: EncodingFacts | None) -> dict[str,
     Raises
     ------
     ParameterError
-        If the rows carry no such facts. Nothing is charged.
+        If no such facts are attached to the rows. Nothing is charged.
     AssumptionError
         If a private schema found fewer than two classes, or no range. The model charges nothing.
     """

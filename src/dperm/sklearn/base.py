@@ -18,6 +18,7 @@ from dperm.data import inputs
 from dperm.data.bounded import invalid_rows
 from dperm.data.encoded import facts_of
 from dperm.data.pipeline_steps import checked_steps
+from dperm.data.score_sources import checked_score_source
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Target
 from dperm.erm.loss import Loss
@@ -57,7 +58,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
     ----------
     epsilon, delta, adjacency, method, feature_norm, bounds, C, clip, fit_intercept, n
         See `PrivateLinearRegression`.
-    ledger, invalid, fitted_transformers, random_state
+    ledger, invalid, fitted_transformers, allow_unprotected_scores, random_state
         See `PrivateLinearRegression`.
     """
 
@@ -77,6 +78,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
     ledger: "Budget | None" = None
     invalid: str = "raise"
     fitted_transformers: str = "refuse"
+    allow_unprotected_scores: bool = False
     random_state: Any = None
 
     _ahead: "tuple[ProblemSpec, Any, Any, Plan] | None" = field(default=None, init=False)
@@ -153,6 +155,9 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         ------
         ParameterError
             If a parameter is invalid.
+        LeakError
+            If scikit-learn evaluates the model on the private data, or a pipeline fitted a transformer to them, and the
+            parameters do not allow it. Nothing is charged.
         DataError
             If the data are invalid. Nothing is charged.
         BudgetError
@@ -168,6 +173,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         if goal is None:
             parameters.require_no_budget(budget)
         seed, name = parameters.seed_of(self.random_state), type(self).__name__
+        scored = "" if goal is None else checked_score_source(self.allow_unprotected_scores)
         facts = facts_of(X)
         steps = [] if goal is None else checked_steps(self.fitted_transformers, budget=budget, facts=facts)
         supplied = supplied_arguments(self, facts)
@@ -194,6 +200,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
             names=names,
             invalid=invalid_rows(model.invalid),
             fitted_transformers=tuple(steps),
+            unprotected_scores=scored,
             schemas=schemas_of(facts, tuple(supplied)),
         )
         if not labels.declared:
@@ -240,8 +247,11 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
 
         The fit without noise has the same C and the same clip, and is solved exactly. To compute this fit, use
         ``epsilon=inf``, ``C=1 / plan_.spec.strength`` and ``clip=statement_["mechanism"]["clip_share"]``. For
-        method="bolt_on", the fit without noise is the same gradient descent without the noise. The intervals account
-        for the noise only, and not for sampling variation or the bias of regularization and clipping.
+        method="bolt_on", the fit without noise is the same gradient descent without the noise.
+
+        The intervals cover the noise only. They are not confidence intervals for a population: they do not account for
+        sampling variation, or for the bias of regularization and clipping. Behind a transformer in a pipeline, they are
+        those of the transformed columns, for the transformer as it was fitted.
 
         Parameters
         ----------
@@ -257,8 +267,8 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         Raises
         ------
         AssumptionError
-            If the method does not add its noise to the coefficients, so that the effect of the noise depends on the
-            data.
+            If the method is not "output" or "bolt_on". The other methods do not add their noise to the coefficients,
+            and its effect on them depends on the data.
         """
         check_is_fitted(self)
         return noise_interval(self._fitted, level)

@@ -143,6 +143,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     fitted_transformers : {"refuse", "not_covered"}, default="refuse"
         Treatment of a pipeline whose transformers learn from the data, such as StandardScaler. With "not_covered", the
         model is fitted, and the statement says that the preparation is not covered.
+    allow_unprotected_scores : bool, default=False
+        Whether scikit-learn may evaluate the model on the private data, as `GridSearchCV` and `cross_val_score` do.
+        True fits and charges every model, and the statement says that the scores are not covered.
     random_state : int, Generator or RandomState, default=None
         Seed, which makes the fit reproducible and NOT PRIVATE.
     classes : sequence of labels or "auto", default=None
@@ -262,7 +265,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         Half the width of the region in which the kink is smoothed.
     epsilon, delta, adjacency, method, feature_norm, bounds, C, clip, fit_intercept
         See `PrivateLogisticRegression`.
-    n, ledger, invalid, fitted_transformers, random_state, classes, class_weight
+    n, ledger, invalid, fitted_transformers, allow_unprotected_scores, random_state, classes, class_weight
         See `PrivateLogisticRegression`.
 
     Attributes

@@ -39,7 +39,7 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         Treatment of values outside the declarations in ``transform``. "raise" raises DataError. "other" encodes them so
         that the norm of the row stays at most ``norm``: an undeclared category as ``other``, and a missing value
         according to the ``missing`` or ``impute`` setting of the column. If the column has no such setting, its
-        features are 0. ``fit_transform`` always raises.
+        features are 0. ``fit_transform`` always raises DataError.
 
     Attributes
     ----------

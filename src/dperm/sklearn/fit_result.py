@@ -27,7 +27,7 @@ from dperm.privacy.guarantee import AnyGuarantee
 from dperm.report import Statement, statement, unprotected
 from dperm.report.binding import public_facts_digest
 from dperm.report.declared_columns import describe_schema
-from dperm.report.run_facts import TRANSFORMERS
+from dperm.report.run_facts import SCORES, TRANSFORMERS
 from dperm.report.schema_facts import ENCODERS
 from dperm.sklearn.auto import EncodedSchema
 from dperm.sklearn.header import HeaderBudget, header_digest, plain_parameters, prepared_digest
@@ -62,6 +62,8 @@ class PrivateData:
         "raise" or "drop".
     fitted_transformers
         Class names of transformers fitted to the data before this fit, not covered by its guarantee.
+    unprotected_scores
+        Name of the function, class or callback that evaluates the model on the data, not covered by the guarantee.
     schemas
         Transformers of the rows with declared columns or a private release, the one of X first.
     """
@@ -73,6 +75,7 @@ class PrivateData:
     names: inputs.Names
     invalid: str
     fitted_transformers: tuple[str, ...] = ()
+    unprotected_scores: str = ""
     schemas: tuple[EncodedSchema, ...] = ()
 
     def read(self, most_rows: int) -> BoundedData:
@@ -102,7 +105,7 @@ class FitResult:
     coef, intercept
         Coefficients in the user's units: one row and one number for each score of a record.
     units
-        Linear map from the released coefficients to these.
+        Linear map from the released coefficients to ``coef`` and ``intercept``.
     classes
         Class labels, sorted; None for a regression.
     release
@@ -385,6 +388,7 @@ def _public(name: str, spec: ProblemSpec, data: PrivateData) -> dict[str, object
         "n": spec.n,
         "clip_share": _clip_share(spec),
         **({TRANSFORMERS: list(data.fitted_transformers)} if data.fitted_transformers else {}),
+        **({SCORES: data.unprotected_scores} if data.unprotected_scores else {}),
         **({ENCODERS: [schema.as_data() for schema in data.schemas]} if data.schemas else {}),
     }
 

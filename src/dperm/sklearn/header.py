@@ -39,8 +39,9 @@ def plain_parameters(given: Mapping[str, Any], method: str) -> dict[str, object]
         Name of the method, stored in place of a method object.
     """
     found = {name: value for name, value in given.items() if name not in _LEFT_OUT}
-    if not found.get("clip_predictions", True):  # the default, which files of earlier versions do not have
-        del found["clip_predictions"]
+    for name in ("clip_predictions", "allow_unprotected_scores"):
+        if not found.get(name, True):  # the default, which files of earlier versions do not have
+            del found[name]
     found["adjacency"] = Adjacency.of(found["adjacency"]).value
     found["epsilon"] = "inf" if found["epsilon"] == math.inf else found["epsilon"]
     found["method"] = found["method"] if isinstance(found["method"], str) else method

@@ -8,9 +8,11 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from dperm import checks
+from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.errors import AssumptionError
 from dperm.presentation.spelling import arg
+from dperm.report.run_facts import PREPARATION
 from dperm.sklearn.fit_result import FitResult
 from dperm.sklearn.units import Units
 
@@ -42,7 +44,7 @@ def noise_interval(fitted: FitResult, level: float) -> tuple[Floats, Floats]:
     probability = 1 - checks.positive_delta("level", level, _LEVEL)
     method, noise = fitted.public["method"], fitted.public.get("output_noise")
     if method not in ON_COEFFICIENTS or not isinstance(noise, Mapping):
-        raise _no_interval(str(method))
+        raise _no_interval(fitted.public)
     widths = half_widths(fitted.units, noise, probability)
     estimates = np.column_stack([fitted.coef, fitted.intercept])[:, : len(widths)]
     estimate = estimates[0] if len(estimates) == 1 else estimates
@@ -100,17 +102,37 @@ def laplace_combination_bound(scales: Floats, probability: float) -> float:
     return bound(float(best.x))
 
 
-def _no_interval(method: str) -> AssumptionError:
-    reasons = {
-        "objective": "objective perturbation adds its noise to the objective, and the effect on the coefficients "
-        "depends on the data",
-        "gradient": "gradient perturbation adds noise in every step, and the remaining noise depends on the data",
-        "sgd": "DP-SGD adds noise in every step, and the remaining noise depends on the data",
-        "posterior": "posterior sampling draws the coefficients, and their spread depends on the data",
-        "sufficient": "noise is added to sums of products, and the effect on the coefficients depends on the data",
-        "none": f"{arg('epsilon', 'inf')} adds no noise",
-    }
-    reason = reasons.get(method, "its noise is not added to the coefficients")
+def _no_interval(public: Mapping[str, object]) -> AssumptionError:
+    """Return the error for a fit whose noise has no known effect on the coefficients, with a fit that has one."""
+    method, loss = str(public["method"]), str(public.get("loss"))
+    if method == "none":
+        return AssumptionError(
+            f"there is no noise interval: {arg('epsilon', 'inf')} adds no noise.",
+            remedy="The coefficients are the solution itself.",
+        )
+    reason = _REASONS.get(method, "its noise is not added to the coefficients")
     output = arg("method", '"output"')
-    remedy = f"Fit with {output}, whose noise has a known law."
-    return AssumptionError(f"no interval is given: {reason}.", remedy=remedy)
+    if PREPARATION in public:
+        estimator = str(public["estimator"])
+        remedy = f"Fit a pipeline of PrivateTableEncoder and {estimator} with {output}. {_ENCODED}"
+    elif loss == "pinball":
+        remedy = f"No method with a known law learns a quantile. PrivateHuberRegressor with {output} has intervals."
+    elif loss == "hinge":
+        smooth = arg("loss", '"huber_hinge"')
+        remedy = f"Fit with {smooth} and {output}, whose noise has a known law."
+    else:
+        remedy = f"Fit with {output}, whose noise has a known law."
+    return AssumptionError(
+        f"the law of the noise on the coefficients is not known for method={shown(method)}: {reason}.", remedy=remedy
+    )
+
+
+_REASONS = {
+    "objective": "objective perturbation adds its noise to the objective, and the effect on the coefficients depends "
+    "on the data",
+    "gradient": "gradient perturbation adds noise in every step, and the remaining noise depends on the data",
+    "sgd": "DP-SGD adds noise in every step, and the remaining noise depends on the data",
+    "posterior": "posterior sampling draws the coefficients, and their spread depends on the data",
+    "sufficient": "noise is added to sums of products, and the effect on the coefficients depends on the data",
+}
+_ENCODED = "Its intervals are those of the encoded columns."

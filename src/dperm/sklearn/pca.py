@@ -18,6 +18,7 @@ from dperm.data.arrays import Floats
 from dperm.data.encoded import EncodedMatrix, EncodingFacts, encoded, facts_of
 from dperm.data.pipeline_steps import checked_transformers
 from dperm.data.row_scaling import scaled_down
+from dperm.data.score_sources import check_pipeline_scores
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms.releases import Covariance
 from dperm.presentation.spelling import arg
@@ -50,8 +51,8 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
     delta : float, default=1e-6
         Delta of the guarantee, greater than 0.
     feature_norm : float or "auto", default=1.0
-        Public bound on the norm of a row; longer rows are scaled down to it. "auto" uses the norm that the rows of an
-        encoder or scaler carry, as in a pipeline.
+        Public bound on the norm of a row; longer rows are scaled down to it. "auto" uses the bound that an
+        encoder or scaler has attached to the rows, as in a pipeline.
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     n : int, default=None
@@ -69,7 +70,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
     explained_variance_ : ndarray of shape (n_components,)
         Noisy mean of the squared projections. The noise inflates the largest values.
     norm_ : float
-        Bound on the norm of every projected row: ``feature_norm``, or the norm that X carried.
+        Bound on the norm of every projected row: ``feature_norm``, or with "auto" the bound attached to X.
     moment_ : ndarray of shape (n_features, n_features)
         Released second moment.
     guarantee_ : ApproxDP or None
@@ -178,15 +179,16 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            If X is not a matrix of finite numbers, dense or of an encoder. Nothing is charged.
+            If X is not a matrix of finite numbers, or is sparse and does not come from an encoder. Nothing is charged.
         LeakError
             If a pipeline fitted an earlier transformer to the private data without a guarantee, or charged it to
-            another account. Nothing is charged.
+            another account, or if scikit-learn evaluates its model on the private data. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the release. Nothing is charged.
         """
         budget, seed = parameters.budget_of(self.ledger), parameters.seed_of(self.random_state)
         facts = facts_of(X)
+        check_pipeline_scores()
         earlier = checked_transformers(budget=budget, seeded=seed is not None, facts=facts)
         planned = type(self)(**{**self.get_params(deep=False), "feature_norm": self._norm_of(facts)})
         matrix, names = _matrix(X)
@@ -244,7 +246,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
 
     @property
     def encoding_facts(self) -> EncodingFacts:
-        """Released facts that the projected rows carry, with the guarantee of the release."""
+        """Released facts that are attached to the projected rows, with the guarantee of the release."""
         check_is_fitted(self)
         own = {"release_digest": self._digest, "n_components": len(self.components_)}
         return EncodingFacts(

@@ -35,7 +35,7 @@ _SET_BY_THE_PIPELINE = {
     PublicTableEncoder: (),
     PrivateLinearModel: (
         *("epsilon", "delta", "adjacency", "feature_norm", "bounds", "C", "fit_intercept", "n", "ledger", "invalid"),
-        *("fitted_transformers", "random_state"),
+        *("fitted_transformers", "allow_unprotected_scores", "random_state"),
     ),
 }
 """Parameters of the steps that the pipeline sets, or that follow from the released schema."""
@@ -80,6 +80,8 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         Records held out for ``metrics_``, and groups with metrics of their own; see `PrivateTableClassifier`.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged, as one entry.
+    allow_unprotected_scores : bool, default=False
+        Whether scikit-learn may evaluate the model on the private data, as in `PrivateLogisticRegression`.
     random_state : int, Generator or RandomState, default=None
         Seed, which makes the fit reproducible and NOT PRIVATE.
 
@@ -112,6 +114,7 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         holdout: float = HOLDOUT,
         groups: Mapping[str, Sequence[Any]] | None = None,
         ledger: Any = None,
+        allow_unprotected_scores: bool = False,
         random_state: Any = None,
     ) -> None:
         self.steps = steps
@@ -124,6 +127,7 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         self.holdout = holdout
         self.groups = groups
         self.ledger = ledger
+        self.allow_unprotected_scores = allow_unprotected_scores
         self.random_state = random_state
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -152,7 +156,7 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         """Steps by name."""
         return dict(self.steps)
 
-    @available_if(_predicts_probabilities)
+    @available_if(_predicts_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: object) -> Floats:
         """Return the probabilities of the classes, one column per class.
 
@@ -164,7 +168,7 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         rows = self._encoded(X)
         return np.asarray(self.model_.predict_proba(rows))
 
-    @available_if(_is_classification)
+    @available_if(_is_classification)  # type: ignore[untyped-decorator]
     def decision_function(self, X: object) -> Floats:
         """Return the scores of the rows.
 

@@ -18,6 +18,7 @@ from dperm.data.encoded import EncodingFacts, encoded
 from dperm.data.encoder import PublicEncoder
 from dperm.data.pipeline_steps import checked_transformers
 from dperm.data.row_scaling import scaled_down
+from dperm.data.score_sources import check_pipeline_scores
 from dperm.data.tables import column_names
 from dperm.errors import DataError, ParameterError
 from dperm.preparation.plan import PreparationPlan, warn_few_records
@@ -37,9 +38,10 @@ LABELS = "y"
 class PrivateTableEncoder(TransformerMixin, BaseEstimator):
     """Find the kinds, ranges, bins, categories and classes of a raw table privately, and encode the table.
 
-    Nothing about the columns has to be public except their names. ``fit`` releases one private schema for all columns
-    at once (T72-T75). ``transform`` learns nothing from the data, and encodes any table with these columns. Each cell
-    is read on its own, so one record cannot change how another record is read.
+    About the columns, only their names have to be public; under replace_one, the number of records is public too.
+    ``fit`` releases one private schema for all columns at once (T72-T75). ``transform`` learns nothing from the data,
+    and encodes any table with the columns of the fit. Each cell is read on its own, so one record cannot change how
+    another record is read.
 
     Parameters
     ----------
@@ -182,12 +184,13 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
             charged. Cell values of prepared columns never cause an error.
         LeakError
             If an earlier step of the pipeline was fitted to the private data without a guarantee, or was charged to
-            another account. Nothing is charged.
+            another account, or if scikit-learn evaluates its model on the private data. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the preparation. Nothing is charged.
         """
         names, budget = column_names(X), parameters.budget_of(self.ledger)
         seed = parameters.seed_of(self.random_state)
+        check_pipeline_scores()
         checked_transformers(budget=budget, seeded=seed is not None, labels=True)
         target = None if self._task() is None else _name_of(y, names)
         if target is not None and y is None:

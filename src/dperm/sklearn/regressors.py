@@ -123,9 +123,9 @@ class PrivateLinearRegression(PrivateLinearRegressor):
         described under ``label_range`` and ``bounds``; None lets the plan choose it. The intercept is regularized too,
         towards the middle of ``label_range``.
     clip : float, default=None
-        Residual at which the gradient of a row of the largest norm is clipped, as a share of half the width of
-        ``label_range``, in (0, 1]. Shorter rows are clipped at larger residuals. Noise is proportional to ``clip``.
-        None lets the plan choose (1/4). Without noise (``epsilon=inf``), None disables clipping.
+        Residual beyond which gradients are clipped, as a fraction of half the width of ``label_range``, in (0, 1]. The
+        value applies to rows of the largest norm; shorter rows are clipped at larger residuals. Noise is proportional
+        to ``clip``. None lets the plan choose (1/4). Without noise (``epsilon=inf``), None disables clipping.
     fit_intercept : bool, default=True
         Whether to fit an intercept. Without one, ``intercept_`` is the middle of ``label_range``, the prediction for a
         row in the middle of the bounds.
@@ -140,6 +140,9 @@ class PrivateLinearRegression(PrivateLinearRegressor):
     fitted_transformers : {"refuse", "not_covered"}, default="refuse"
         Treatment of a pipeline whose transformers learn from the data, such as StandardScaler. With "not_covered", the
         model is fitted, and the statement says that the preparation is not covered.
+    allow_unprotected_scores : bool, default=False
+        Whether scikit-learn may evaluate the model on the private data, as `GridSearchCV` and `cross_val_score` do.
+        True fits and charges every model, and the statement says that the scores are not covered.
     random_state : int, Generator or RandomState, default=None
         Seed, which makes the fit reproducible and NOT PRIVATE.
     label_range : (low, high) or "auto", default=None
@@ -214,7 +217,7 @@ class PrivateHuberRegressor(PrivateLinearRegressor):
         disable clipping.
     epsilon, delta, adjacency, method, feature_norm, bounds, C, fit_intercept
         See `PrivateLinearRegression`.
-    n, ledger, invalid, fitted_transformers, random_state, label_range, clip_predictions
+    n, ledger, invalid, fitted_transformers, allow_unprotected_scores, random_state, label_range, clip_predictions
         See `PrivateLinearRegression`.
 
     Attributes
@@ -257,7 +260,7 @@ class PrivateQuantileRegressor(PrivateLinearRegressor):
         See `PrivateHuberRegressor`.
     epsilon, delta, adjacency, method, feature_norm, bounds, C, fit_intercept
         See `PrivateLinearRegression`.
-    n, ledger, invalid, fitted_transformers, random_state, label_range, clip_predictions
+    n, ledger, invalid, fitted_transformers, allow_unprotected_scores, random_state, label_range, clip_predictions
         See `PrivateLinearRegression`.
 
     Attributes

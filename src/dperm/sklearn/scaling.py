@@ -21,6 +21,7 @@ from dperm.data.encoded import EncodingFacts, encoded, facts_of
 from dperm.data.encoder import PublicEncoder
 from dperm.data.pipeline_steps import checked_transformers
 from dperm.data.row_scaling import scaled_down
+from dperm.data.score_sources import check_pipeline_scores
 from dperm.data.space import NARROWEST
 from dperm.data.tables import is_table, named_columns
 from dperm.errors import DataError, ParameterError
@@ -190,7 +191,7 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
 
     @property
     def encoding_facts(self) -> EncodingFacts:
-        """Released facts that the scaled rows carry, with the guarantee of the release."""
+        """Released facts that are attached to the scaled rows: encoder, bound on the row norm and guarantee."""
         check_is_fitted(self)
         return _facts(self, self.encoder_, length=self.norm_)
 
@@ -341,7 +342,8 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            Finite numbers within ``bounds_``. They carry no norm: pass ``bounds_`` to an estimator as ``bounds``.
+            Finite numbers within ``bounds_``. The array carries no bound on the row norm for ``feature_norm="auto"``,
+            so pass ``bounds_`` to an estimator as ``bounds``.
         """
         check_is_fitted(self)
         read = canonical_columns(_columns_of(self, X), self.plan_.columns)
@@ -353,7 +355,7 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
 
     @property
     def encoding_facts(self) -> EncodingFacts:
-        """Released facts that the rows carry: the guarantee of the release, and no norm."""
+        """Released facts that are attached to the rows: the guarantee of the release, but no bound on the row norm."""
         check_is_fitted(self)
         return _facts(self, None, length=math.inf)
 
@@ -406,6 +408,7 @@ def _plan(estimator: Any, columns: int | Sequence[str], *, pooled: bool, row_nor
 def _fit(estimator: Any, X: object) -> PreparedNumbers:
     """Release the numbers of a private table, and set the attributes that all transformers share."""
     budget, seed = parameters.budget_of(estimator.ledger), parameters.seed_of(estimator.random_state)
+    check_pipeline_scores()
     earlier = checked_transformers(budget=budget, seeded=seed is not None, facts=facts_of(X))
     table = named_columns(X)
     plan = estimator.plan(tuple(table))

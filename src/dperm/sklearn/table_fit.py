@@ -5,7 +5,6 @@
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -26,7 +25,8 @@ from dperm.data.columns import Unseen
 from dperm.data.encoder import PublicEncoder
 from dperm.data.pipeline_steps import UNKNOWN, checked_transformers, is_in_joblib_worker
 from dperm.data.schema import Schema, TargetSchema
-from dperm.data.table_part import TablePart, common_length
+from dperm.data.score_sources import checked_score_source
+from dperm.data.table_part import TablePart, common_length, joined_columns
 from dperm.data.tables import column_names, raw_columns
 from dperm.erm.loss import Loss
 from dperm.errors import AssumptionError, DataError, DpermWarning, LeakError, ParameterError
@@ -50,6 +50,7 @@ from dperm.privacy.digest import digest
 from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement
 from dperm.report import statement as make_statement
+from dperm.report.run_facts import SCORES
 from dperm.sklearn import files, parameters
 from dperm.sklearn.files import prefers_sparse
 from dperm.sklearn.fit_result import FitResult, PrivateData, prepared_fit_result, without_release
@@ -82,6 +83,7 @@ class _PrivateTable:
     target: str
     evaluation: "_EvaluationRecords | None" = None
     unknown: tuple[str, ...] = ()
+    scored: str = ""
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,9 @@ class PrivateTableModel(BaseEstimator, ABC):
         DataError
             If X is not a table with columns of equal length, or a declared column violates its declaration. Nothing is
             charged. Cell values of other columns never cause an error.
+        LeakError
+            If scikit-learn evaluates the model on the private data and ``allow_unprotected_scores`` is False, or if X
+            was transformed by a fitted transformer. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the fit. Nothing is charged.
         AssumptionError
@@ -203,6 +208,7 @@ class PrivateTableModel(BaseEstimator, ABC):
         name = target if target is not None else _name_of(y, names)
         features = self._features(names, target)
         seed = parameters.seed_of(self.random_state)
+        scored = checked_score_source(self.allow_unprotected_scores)
         unknown = _unknown_transformers(budget, seeded=seed is not None)
         rows = row_count(X, features)
         plan = self.plan(features, name, public_rows(Adjacency.of(self.adjacency), self.n, rows))
@@ -212,9 +218,10 @@ class PrivateTableModel(BaseEstimator, ABC):
         bits = SystemBits() if seed is None else NotPrivateBits(seed)
         return self._run(
             plan,
-            lambda: replace(self._read(plan, X, labels, name, coins=bits.stream()), unknown=unknown),
+            lambda: replace(self._read(plan, X, labels, name, coins=bits.stream()), unknown=unknown, scored=scored),
             budget,
             bits=bits,
+            scored=scored,
         )
 
     def _read(self, plan: TablePlan, table: object, labels: object, target: str, *, coins: Stream) -> "_PrivateTable":
@@ -254,7 +261,15 @@ class PrivateTableModel(BaseEstimator, ABC):
         """Treatment of values outside their declarations while the records of a fit are encoded."""
         return "raise" if invalid_rows(self.invalid) == "raise" else "other"
 
-    def _run(self, plan: TablePlan, table: Callable[[], "_PrivateTable"], budget: Budget | None, *, bits: Bits) -> Self:
+    def _run(
+        self,
+        plan: TablePlan,
+        table: Callable[[], "_PrivateTable"],
+        budget: Budget | None,
+        *,
+        bits: Bits,
+        scored: str,
+    ) -> Self:
         ready = prepare_release(plan.facts, table, budget=budget, bits=bits)
         with ready.charged() as run:
             with np.errstate(all="ignore"):
@@ -264,7 +279,7 @@ class PrivateTableModel(BaseEstimator, ABC):
             else:
                 fitted = prepared_fit_result(found, plan, run)
         if isinstance(found, PreparedTable):
-            self._set_schema(alone, plan)
+            self._set_schema(alone.with_public({**alone.record.public, **({SCORES: scored} if scored else {})}), plan)
             raise AssumptionError(_NO_LABELS[self.task], remedy=_MORE)
         return self._set_fitted(found, fitted, plan)
 
@@ -275,7 +290,8 @@ class PrivateTableModel(BaseEstimator, ABC):
         self.release_ = release.with_public({**release.record.public, "release": "preparation without a model"})
         record: Record | None = self.release_.record
         self.record_, self.plan_, self.prepared_ = record, plan, prepared
-        self.schema_, self.n_records_ = prepared.schema, prepared.records / (1 - plan.holdout)
+        self.schema_ = prepared.schema
+        self.n_records_: float | None = prepared.records / (1 - plan.holdout)
         private = release.record.is_private
         self.guarantee_ = release.guarantee if private else None
         self.profile_ = release.profile if private else None
@@ -315,9 +331,7 @@ class PrivateTableModel(BaseEstimator, ABC):
     ) -> "_TrainedModel":
         """Train on the training records, encoded by the released schema."""
         encoder = prepared.encoder
-        # read only, one column at a time
-        found = {} if private.columns is None else private.columns.raw
-        table = ChainMap({}, found, private.declared)  # type: ignore[arg-type]
+        table = joined_columns({} if private.columns is None else private.columns.raw, private.declared)
         features = encoder.transform(table, sparse=prefers_sparse(encoder), unseen=self._unseen)
         space = estimator._space(features.shape[1], None)
         labels = estimator._planned_labels()
@@ -337,6 +351,7 @@ class PrivateTableModel(BaseEstimator, ABC):
             names=None,
             invalid="drop",
             fitted_transformers=private.unknown,
+            unprotected_scores=private.scored,
         )
         bounded = enforce(features, y, space, labels.target, invalid="drop", most_rows=training.most_rows)
         known = (
@@ -440,6 +455,25 @@ class PrivateTableModel(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         self.model_.write_statement(path, fields=fields, overwrite=overwrite)
+
+    def noise_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Refuse: the methods of this class do not add their noise to the coefficients.
+
+        The intervals exist for a pipeline of `PrivateTableEncoder` and a linear model with ``method="output"``.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Coverage probability of each interval, in (0, 1).
+
+        Raises
+        ------
+        AssumptionError
+            Always after a fit; the message names the method and a fit that has intervals.
+        """
+        check_is_fitted(self)
+        low, high = self.model_.noise_interval(level)
+        return low, high
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the schema and the model to one file, which `load_model` and ``dperm predict`` read.

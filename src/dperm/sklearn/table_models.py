@@ -33,11 +33,12 @@ from dperm.sklearn.table_fit import PrivateTableModel, require_declared_classes,
 
 @final
 class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
-    """Logistic regression on a raw table; nothing but the column names has to be public.
+    """Logistic regression on a raw table, without public bounds, categories or classes.
 
     One release with one guarantee contains a private schema (kinds, ranges, bins, categories and classes, T72-T75), a
-    model of the encoded table, and its metrics on held-out records (T71, T85). Everything is decided and charged before
-    the table is read (T70).
+    model of the encoded table, and its metrics on held-out records (T71, T85). All noise levels are fixed, and the
+    budget is checked, before the table is read (T70). The budget is charged before any noise is drawn. The column names
+    must be public, and under replace_one also the number of records.
 
     Parameters
     ----------
@@ -73,6 +74,8 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         each group too. The noise grows by a factor of at most sqrt(2).
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
+    allow_unprotected_scores : bool, default=False
+        Whether scikit-learn may evaluate the model on the private data, as in `PrivateLogisticRegression`.
     random_state : int, Generator or RandomState, default=None
         Seed, which makes the fit reproducible and NOT PRIVATE.
 
@@ -127,6 +130,7 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         holdout: float = HOLDOUT,
         groups: Mapping[str, Sequence[Any]] | None = None,
         ledger: Any = None,
+        allow_unprotected_scores: bool = False,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -142,6 +146,7 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         self.holdout = holdout
         self.groups = groups
         self.ledger = ledger
+        self.allow_unprotected_scores = allow_unprotected_scores
         self.random_state = random_state
 
     def predict_proba(self, X: object) -> Floats:
@@ -218,7 +223,7 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
 
 @final
 class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
-    """Linear regression on a raw table; nothing but the column names has to be public.
+    """Linear regression on a raw table, without public bounds, categories or range of the target.
 
     One release with one guarantee contains a private schema, which includes the range of the labels, a model of the
     encoded table, and its metrics on held-out records (T88). See `PrivateTableClassifier`.
@@ -265,6 +270,7 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
         holdout: float = HOLDOUT,
         groups: Mapping[str, Sequence[Any]] | None = None,
         ledger: Any = None,
+        allow_unprotected_scores: bool = False,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -280,6 +286,7 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
         self.holdout = holdout
         self.groups = groups
         self.ledger = ledger
+        self.allow_unprotected_scores = allow_unprotected_scores
         self.random_state = random_state
 
     def _loss(self) -> Loss:

@@ -27,7 +27,7 @@ posterior_inflation                                           efficiency of a sa
 
 No function here sees data, and no guarantee rests on this package: sensitivities, tempering powers and noise scales are
 in `dperm.sensitivity`. Bounds and counts are rounded up; results of the class ``OrderOnly`` are not bounds.
-``regularization`` is Lambda for the sum (not the mean) of the losses (C0.2), which equals 1/C; risks are per record.
+``regularization`` is Lambda = 1/C for the sum (not the mean) of the losses (C0.2); risks are per record.
 """
 
 from dperm.deprecation import deprecated_names

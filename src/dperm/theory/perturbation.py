@@ -312,7 +312,7 @@ def objective_excess_risk(
     problem, n, epsilon, delta, adjacency, regularization
         See ``output_excess_risk``.
     unclipped_logistic
-        Whether the loss is the unclipped logistic loss. If it is and delta = 0, then eps' = eps where T36b applies.
+        Whether the loss is the unclipped logistic loss. In that case, for delta = 0, eps' = eps where T36b applies.
 
     Returns
     -------

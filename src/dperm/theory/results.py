@@ -72,8 +72,7 @@ class ExcessRisk:
     bound
         Sum of the terms, rounded up.
     regularization
-        Regularization strength Lambda for the sum (not the mean) of the losses (C0.2): n times the lambda of T57, which
-        equals 1/C.
+        Regularization strength Lambda = 1/C for the sum (not the mean) of the losses (C0.2): n times the lambda of T57.
     bias
         Cost of the regularizer: (lambda/2) R0^2 (T57), (lambda/4) R0^2 (T56a).
     stability

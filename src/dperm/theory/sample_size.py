@@ -206,7 +206,7 @@ def objective_sample_size_closed_form(
     noise_epsilon
         Part eps' of epsilon that is spent on the noise; None uses 0.85 eps.
     unclipped_logistic
-        Whether the loss is the unclipped logistic loss. If it is, Lambda' = k R^2/eps and eps' = eps (T36b).
+        Whether the loss is the unclipped logistic loss. In that case, Lambda' = k R^2/eps and eps' = eps (T36b).
 
     Returns
     -------

@@ -24,6 +24,7 @@ from dperm.accounting.budget import Budget
 from dperm.checks import shown
 from dperm.data.bounded import invalid_rows
 from dperm.data.pipeline_steps import checked_steps
+from dperm.data.score_sources import checked_score_source
 from dperm.data.targets import Classes
 from dperm.errors import DataError, NotPrivateWarning, ParameterError
 from dperm.noise import NotPrivateBits
@@ -31,7 +32,7 @@ from dperm.privacy import Adjacency, Release
 from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement, statement, write_statement
 from dperm.report.estimator_display import EstimatorDisplay
-from dperm.report.run_facts import TRANSFORMERS
+from dperm.report.run_facts import SCORES, TRANSFORMERS
 from dperm.torch import public_classes
 from dperm.torch.fit import required_count, train
 from dperm.torch.gradients.clipping import Clipping
@@ -74,6 +75,9 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
     fitted_transformers
         Rule for pipelines with a transformer that learns from the data, such as StandardScaler: "refuse", or
         "not_covered", which fits and marks the preparation as not covered in the statement.
+    allow_unprotected_scores
+        Whether scikit-learn may evaluate the model on the private data, as `GridSearchCV` and `cross_val_score` do.
+        True fits and charges every model, and the statement says that the scores are not covered.
     random_state
         A seed makes the fit reproducible and NOT PRIVATE; it also determines the initial values.
 
@@ -132,6 +136,7 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
         ledger: Budget | None = None,
         invalid: str = "raise",
         fitted_transformers: str = "refuse",
+        allow_unprotected_scores: bool = False,
         random_state: int | None = None,
     ) -> None:
         self.module = module
@@ -151,6 +156,7 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
         self.ledger = ledger
         self.invalid = invalid
         self.fitted_transformers = fitted_transformers
+        self.allow_unprotected_scores = allow_unprotected_scores
         self.random_state = random_state
 
     def plan(self, n: int | None = None) -> DPSGDPlan:
@@ -188,10 +194,14 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
 
         Raises
         ------
+        LeakError
+            If scikit-learn evaluates the model on the private data, or a pipeline fitted a transformer to them, and the
+            parameters do not allow it. Nothing is charged.
         DataError
             If the data break a rule. Nothing is charged.
         """
         drop, seed = invalid_rows(self.invalid) == "drop", self._seed()
+        scored = checked_score_source(self.allow_unprotected_scores)
         steps = checked_steps(self.fitted_transformers, budget=self.ledger)
         features = features_of(X, finite=not drop, public=Adjacency.of(self.adjacency) is Adjacency.REPLACE_ONE)
         labels = labels_of(y, len(features))
@@ -206,7 +216,7 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
             module = self._made(features.shape[1], len(classes))
             release = self._trained(plan, module, (torch.from_numpy(features), torch.from_numpy(targets)), seed)
         self.plan_ = plan
-        return self._keep(release, classes, seen, steps)
+        return self._keep(release, classes, seen, steps, scored)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the class probabilities of each row, in the order of ``classes_``.
@@ -335,10 +345,12 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
             bits=None if seed is None else NotPrivateBits(seed),
         )
 
-    def _keep(self, release: Release[nn.Module], classes: NDArray[Any], seen: Self, steps: list[str]) -> Self:
+    def _keep(
+        self, release: Release[nn.Module], classes: NDArray[Any], seen: Self, steps: list[str], scored: str
+    ) -> Self:
         """Store the results of the fit, and delete column names of an earlier fit."""
         record = replace(
-            release.record, public={**release.record.public, **self._public(classes, seen), **_fitted_steps(steps)}
+            release.record, public={**release.record.public, **self._public(classes, seen), **_uncovered(steps, scored)}
         )
         self.release_, self.record_ = replace(release, record=record), record
         is_private = not record.seeded and not steps
@@ -375,8 +387,9 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
         }
 
 
-def _fitted_steps(steps: list[str]) -> dict[str, object]:
-    return {TRANSFORMERS: steps} if steps else {}
+def _uncovered(steps: list[str], scored: str) -> dict[str, object]:
+    """Return the public facts about transformers and scores that the guarantee does not cover."""
+    return {**({TRANSFORMERS: steps} if steps else {}), **({SCORES: scored} if scored else {})}
 
 
 def _scores(module: nn.Module, features: int) -> tuple[int, ...] | None:

@@ -69,7 +69,7 @@ class StepNoise(Protocol):
 
     @property
     def words(self) -> str:
-        """Description of the distribution, for the record."""
+        """Description of the distribution, as stored in the record of a release."""
 
     @property
     def theorems(self) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ class ExactNoise:
 
     @property
     def words(self) -> str:
-        """Description of the distribution, for the record."""
+        """Description of the distribution, as stored in the record of a release."""
         return self.law.words
 
     @property

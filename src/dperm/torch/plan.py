@@ -250,7 +250,7 @@ class DPSGDPlan:
 
     @cached_property
     def facts(self) -> ReleaseFacts:
-        """Facts for the record, known before the run."""
+        """Facts to store in the release record that are known before the run."""
         if not covers(self.goal, self.event):
             raise ParameterError(
                 argument="goal",
@@ -271,7 +271,7 @@ class DPSGDPlan:
 
     @property
     def _unit(self) -> dict[str, object]:
-        """Unit of privacy for the record, if it is not one record."""
+        """Unit of privacy to store in the release record; None if the unit is one record."""
         most = self.method.records_per_group
         return {} if most is None else {"unit": "group", "records_per_group": most}
 
@@ -421,7 +421,7 @@ class DPSGDPlan:
         )
 
     def with_public(self, facts: dict[str, object]) -> ReleaseFacts:
-        """Return the plan's facts for the record, extended by public facts about the model.
+        """Return the plan's facts for the release record, extended by public facts about the model.
 
         Parameters
         ----------
@@ -431,6 +431,6 @@ class DPSGDPlan:
         Returns
         -------
         ReleaseFacts
-            Facts for the record.
+            Facts to store in the release record.
         """
         return replace(self.facts, public={**self.facts.public, **facts})

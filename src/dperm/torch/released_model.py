@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A trained model at its release: public facts for the record, the digest, and warnings of divergence."""
+"""A trained model at its release: public facts for the release record, the digest, and warnings of divergence."""
 
 import hashlib
 import warnings

@@ -216,7 +216,7 @@ class DPSVRGPlan:
 
     @cached_property
     def facts(self) -> ReleaseFacts:
-        """Facts for the record, known before the run."""
+        """Facts to store in the release record that are known before the run."""
         return ReleaseFacts(
             goal=self.goal,
             event=self.event,
@@ -233,7 +233,7 @@ class DPSVRGPlan:
         )
 
     def with_public(self, facts: dict[str, object]) -> ReleaseFacts:
-        """Return the plan's facts for the record, extended by public facts about the model.
+        """Return the plan's facts for the release record, extended by public facts about the model.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class DPSVRGPlan:
         Returns
         -------
         ReleaseFacts
-            Facts for the record.
+            Facts to store in the release record.
         """
         return replace(self.facts, public={**self.facts.public, **facts})
 

@@ -6,7 +6,7 @@ import pytest
 from ledger_reader import broken_chain, read_books
 from staged_releases import EVENT, REQUEST, STAGES, run_release
 
-from dperm import Ledger, PureDP
+from dperm import ApproxDP, Ledger, PureDP
 from dperm.errors import BudgetError
 from dperm.ledger import verify
 
@@ -56,3 +56,20 @@ def test_a_release_that_nobody_kills_is_released(location):
     assert run_release(RELEASE, location).stdout == "released\n"
     assert "'staged' was charged before and is committed" in run_release(RELEASE, location).stderr
     assert [booking.state.value for booking in ledger.bookings()] == ["committed"]
+
+
+@pytest.mark.parametrize("stages", range(len(STAGES) + 1))
+def test_a_kill_after_a_stage_of_a_table_model_releases_nothing_and_stays_charged(tmp_path, stages):
+    """The whole pipeline: private schema, model and metrics are one charge (T70, T71)."""
+    location = str(tmp_path / "census.ledger")
+    ledger = Ledger.open(location, ApproxDP(3.0, 1e-5, "add_remove"), blocks=1, dataset="d")
+    killed = run_release("staged_releases:measured_model", location, kill_after=stages)
+    assert (killed.returncode, killed.stdout) == (-9, ""), killed.stderr
+    (booking,) = ledger.bookings()
+    assert (booking.state.value, booking.digest) == ("reserved", None)
+    assert [stage.name for stage in booking.stages] == list(STAGES[:stages])
+    again = run_release("staged_releases:measured_model", location)
+    assert again.returncode == 1 and "'staged' is reserved by another run" in again.stderr
+    ledger.burn(REQUEST, reason="killed", by="officer")
+    assert [booking.state.value for booking in ledger.bookings()] == ["burned"]
+    assert verify(location, [ledger.anchor()], prices=True).problems == ()

@@ -103,9 +103,9 @@ def heterogeneous_composition_delta(
         where S ranges over all subsets.
 
     Erratum E29: lecture S1 (see docs/errata.md) refers to Kairouz et al. for this case, but their heterogeneous bound
-    is not optimal. The optimal bound is #P-hard to compute. Equal epsilons are merged into binomial counts, which
-    leaves prod(k_j + 1) atoms for the distinct values. About twenty different epsilons, or millions of equal epsilons,
-    are feasible.
+    is not optimal. The optimal bound is #P-hard to compute. Equal epsilons are merged into binomial counts. If the j-th
+    distinct epsilon occurs k_j times, prod(k_j + 1) atoms remain. About twenty different epsilons, or millions of equal
+    epsilons, are feasible.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def count_guesses(scores: Floats, included: Truths, *, low: float, high: float) 
 
 
 def bound_from_counts(counts: GuessCounts, *, delta: float, alpha: float) -> LowerBound:
-    """Return the lower bound on epsilon at ``delta`` for any mechanism, with a fair coin per run for the record.
+    """Return the lower bound on epsilon at ``delta`` for any mechanism, if fair coins include the record in the runs.
 
     Theorem A4. Let g be the probability of a guess in a run, and q the probability of a guess being right. Under
         (epsilon, delta)-DP g q <= e^epsilon g (1 - q) + delta, so epsilon >= log((q - delta/g) / (1 - q)).

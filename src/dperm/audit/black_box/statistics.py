@@ -41,17 +41,17 @@ class Statistic(Protocol):
         """Relative share of the error probability alpha among the statistics of an audit."""
 
     def tested(self, runs: int) -> int:
-        """Return the number of runs available for guesses.
+        """Return the number of runs that remain for the bound, after those used to select a threshold.
 
         Parameters
         ----------
         runs
-            Number of runs.
+            Total number of runs.
 
         Returns
         -------
         int
-            Number of runs used for the bound.
+            Number of remaining runs.
         """
 
     def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
@@ -125,12 +125,12 @@ class FixedThreshold:
         return -self.threshold if self.lower is None else self.lower
 
     def tested(self, runs: int) -> int:
-        """Return ``runs``, because every run is available for guesses.
+        """Return ``runs``, because the threshold is fixed and every run remains for the bound.
 
         Parameters
         ----------
         runs
-            Number of runs.
+            Total number of runs.
 
         Returns
         -------

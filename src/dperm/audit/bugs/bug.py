@@ -49,7 +49,7 @@ class Bug(Protocol):
 
 @dataclass(frozen=True)
 class SimulatedBug:
-    """Bug detected by running both versions many times.
+    """Bug detected by running the buggy and the correct version many times.
 
     Attributes
     ----------
@@ -69,7 +69,9 @@ class SimulatedBug:
     effort: float = 1.0
 
     def finding(self, *, buggy: bool, runs: int, seed: int) -> Finding:
-        """Return the black-box audit. Coin flips and noise have separate seeds.
+        """Return the result of the black-box audit.
+
+        Coin flips and noise use different seeds, both derived from ``seed``.
 
         Parameters
         ----------

@@ -33,7 +33,7 @@ def lira(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> MembershipResult:
-    """Attack models made by ``make`` with LiRA (likelihood-ratio attack); each model is trained on half of the records.
+    """Run LiRA, the likelihood-ratio attack, on models created by ``make`` and trained on random halves of the records.
 
     The function trains ``models`` models, and each record is in half of them. Each model in turn is the target; the
     attacker uses all other models, except the model trained on the other half. Scores pooled over targets are
@@ -45,13 +45,15 @@ def lira(
     make
         Function returning a fresh model with ``fit`` and ``predict_proba``, ``decision_function`` or ``predict``.
     X, y
-        Records and labels; each model is trained on half of them.
+        Records and labels. Under add_remove each model is trained on about half of them, under replace_one on exactly
+        half.
     models
         Number of models to train; an even number. With fewer than 64, all records share one variance.
     adjacency
         "add_remove" for independent coin flips, or "replace_one" for exactly half of the records in every model.
     seed
-        Seed of the halves; None draws a seed from the operating system.
+        Seed of the random halves of the records on which the models are trained; None draws a seed from the operating
+        system.
     progress
         Callback that receives the completed fraction of the training runs, in (0, 1].
 
@@ -89,7 +91,8 @@ def lira_logistic(
     dtype
         Floating-point precision used in training.
     seed
-        Seed of the halves; None draws a seed from the operating system.
+        Seed of the random halves of the records on which the models are trained; None draws a seed from the operating
+        system.
 
     Returns
     -------
@@ -103,7 +106,7 @@ def lira_logistic(
 
 
 def lira_on_scores(scores: Reals, mask: Mask, *, adjacency: Adjacency | str = "add_remove") -> MembershipResult:
-    """Attack K models with LiRA, given the scores (n, K) of models trained elsewhere with `paired_coins`.
+    """Attack K models with LiRA, given their scores (n, K). Train each model on its records from `paired_coins`.
 
     Parameters
     ----------
@@ -163,7 +166,8 @@ def lira_against(
         Whether an independent fair coin decided each entry of ``member``. If so, the attack is a one-run audit, and may
         refute a guarantee under add_remove. A split into two halves does not qualify.
     seed
-        Seed of the shadow models' halves; None draws a seed from the operating system.
+        Seed of the random halves of the records on which the shadow models are trained; None draws a seed from the
+        operating system.
     progress
         Callback that receives the completed fraction of the training runs, in (0, 1].
 

@@ -30,9 +30,9 @@ def paired_coins(
     Parameters
     ----------
     records
-        Number of records, at least 2; even for replace_one.
+        Number of records, at least 2; under replace_one it must be an even number.
     models
-        Number of models, even and at least 6.
+        Number of models; an even number, at least 6.
     adjacency
         "add_remove" or "replace_one".
     seed

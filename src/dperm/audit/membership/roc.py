@@ -268,12 +268,12 @@ class Roc:
         return self.above(float(self.non_members[allowed]), confidence)
 
     def above(self, threshold: float, confidence: float = 0.95) -> Rate:
-        """Return the rates of classifying scores above a ``threshold`` fixed in advance as members.
+        """Return the true- and false-positive rates when scores above ``threshold`` are classified as members.
 
         Parameters
         ----------
         threshold
-            The threshold; infinity is allowed.
+            Threshold, chosen without looking at the scores; infinity is allowed.
         confidence
             Confidence level of the intervals.
 

@@ -54,7 +54,8 @@ def shadow_models(
     shadows
         Number of shadow models to train.
     seed
-        Seed of the halves; None draws a seed from the operating system.
+        Seed of the random halves of ``population`` on which the shadow models are trained; None draws a seed from the
+        operating system.
     progress
         Callback that receives the completed fraction of the training runs, in (0, 1].
 

@@ -39,7 +39,7 @@ def membership(
     schema: model_options.SchemaFile = None,
     models: Annotated[int, typer.Option("--models", metavar="N", help="Number of shadow models; must be even.")] = 256,
     C: Annotated[float, number("--C", "Inverse regularization strength, as in scikit-learn.", show_default="1")] = 1.0,
-    confidence: options.Confidence = 0.95,
+    confidence: options.IntervalConfidence = 0.95,
     seed: options.Seed = None,
     separator: model_options.Separator = ",",
     not_private: Annotated[

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 LAMBDA_HELP = "Regularization strength Lambda for the sum (not the mean) of the losses."
 Confidence = Annotated[float, number("--confidence", "Confidence level of the bound.", show_default="0.95")]
+IntervalConfidence = Annotated[float, number("--confidence", "Confidence level of the intervals.", show_default="0.95")]
+ScoresConfidence = Annotated[
+    float, number("--confidence", "Confidence level of the intervals and bounds.", show_default="0.95")
+]
 Delta = Annotated[float, number("--delta", "Delta at which epsilon is bounded.", show_default="0")]
 Gaussian = Annotated[
     bool,

@@ -47,7 +47,7 @@ def scores(
     trials: Annotated[
         str, typer.Option("--trials", metavar="dependent|one_run|independent", help="How the scores were obtained.")
     ] = "dependent",
-    confidence: options.Confidence = 0.95,
+    confidence: options.ScoresConfidence = 0.95,
     plot: options.Plot = None,
     force: options.Force = False,
     json: AsJson = False,

@@ -32,7 +32,7 @@ class _Verbs(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the verb, with a hint for a model file."""
         if args and self.get_command(ctx, args[0]) is None and args[0].endswith(".dperm"):
-            ctx.fail(f"{args[0]!r} is no verb. Did you mean: dperm audit model {args[0]}")
+            ctx.fail(f"{args[0]!r} is not a command of dperm audit. Did you mean: dperm audit model {args[0]}")
         return super().resolve_command(ctx, args)
 
 

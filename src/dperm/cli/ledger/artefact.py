@@ -314,11 +314,11 @@ def _is_bound(fields: Mapping[str, Any], reserved: Entry) -> bool:
 
 
 def _has_other_facts(fields: Mapping[str, Any], reserved: Entry) -> bool:
-    from dperm.report.binding import PUBLIC_FACTS, hides_preparation, statement_digest
+    from dperm.report.binding import PUBLIC_FACTS, hides_uncovered, statement_digest
 
     if not _is_bound(fields, reserved):
         return False
-    return statement_digest(fields) != _facts(reserved)[PUBLIC_FACTS] or hides_preparation(fields)
+    return statement_digest(fields) != _facts(reserved)[PUBLIC_FACTS] or hides_uncovered(fields)
 
 
 def _rebuilt(fields: Mapping[str, Any], reserved: Entry) -> dict[str, Any]:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 HELP = """Show the spent and remaining budget of every account; with --entries, every entry of the ledger.
 
 Spent amounts are rounded up and remaining ones down. The guarantee is the limit, not the amount spent. For an account
-with parents, "spendable" is a cost in the terms of the account's limit, such as rho: the account and all its ancestors
-cover any release that costs no more. They may also cover a larger release in other terms, such as a pure one. The
-ledger is verified first; if an entry or a total was changed, nothing is shown.
+with parents, "spendable" is an amount in the unit of the account's limit, such as rho: the account and all its
+ancestors cover any release that costs no more than this. They may also cover a more expensive release of another kind,
+such as a pure DP release. The ledger is verified first; if an entry or a total was changed, nothing is shown.
 
 \b
 Examples:

@@ -47,34 +47,34 @@ class PostgresBooks:
         return {name: Meter(capacity, spent) for name, capacity, spent in rows}
 
     def entries(self, account: str) -> Iterator[Entry]:
-        """Yield all lines of an account, page by page."""
+        """Yield all entries of an account, page by page."""
         last = 0
         while page := self._select("account = %s AND seq > %s ORDER BY seq LIMIT %s", account, last, _PAGE).fetchall():
             yield from map(entry_of, page)
             last = page[-1][1]
 
     def head(self, account: str) -> Entry | None:
-        """Return the last line of an account."""
+        """Return the last entry of an account."""
         return self._one("account = %s ORDER BY seq DESC LIMIT 1", account)
 
     def entry(self, account: str, seq: int) -> Entry | None:
-        """Return the line with this number."""
+        """Return the entry with this number."""
         return self._one("account = %s AND seq = %s", account, seq)
 
     def of_kind(self, account: str, kind: EntryKind) -> Iterator[Entry]:
-        """Return all lines of this kind, in order."""
+        """Return all entries of this kind, in order."""
         return map(entry_of, self._select("account = %s AND kind = %s ORDER BY seq", account, kind.value))
 
     def latest(self, account: str, kind: EntryKind) -> Entry | None:
-        """Return the last line of this kind."""
+        """Return the last entry of this kind."""
         return self._one("account = %s AND kind = %s ORDER BY seq DESC LIMIT 1", account, kind.value)
 
     def named(self, account: str, kind: EntryKind, request_id: str) -> Entry | None:
-        """Return the line with this request id."""
+        """Return the entry with this request id."""
         return self._one("account = %s AND kind = %s AND request_id = %s", account, kind.value, request_id)
 
     def closing(self, account: str, about: int) -> Entry | None:
-        """Return the line that closed a reservation."""
+        """Return the entry that closed a reservation."""
         return self._one("account = %s AND about = %s AND kind IN ('commit', 'burn')", account, about)
 
     def last_lease(self, account: str, about: int) -> Entry | None:
@@ -95,13 +95,13 @@ class PostgresBooks:
         return ReservationCounts(reserved, committed, burned, sum(map(_is_seeded, map(entry_of, seeded))))
 
     def reserved_before(self, account: str, seq: int) -> int:
-        """Return the number of reservations before a line."""
+        """Return the number of reservations before an entry."""
         query: LiteralString = "SELECT count(*) FROM dperm.entry WHERE account = %s AND kind = 'reserve' AND seq < %s"
         ((found,),) = self._run(query, account, seq)
         return int(found)
 
     def append(self, entry: Entry) -> None:
-        """Write a line after the last one."""
+        """Write an entry after the last one."""
         query: LiteralString = f"INSERT INTO dperm.entry ({COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
         self._run(query, *row_of(entry))
 

@@ -22,17 +22,17 @@ def grant_writers(location: str | os.PathLike[str], role: str) -> None:
     """Allow a database role to charge the accounts of a ledger, and nothing more.
 
     A writer can read everything, reserve, commit and burn. The server refuses a writer who opens an account, changes a
-    limit, approves, changes or removes a line, lowers spending, or disables a trigger. A writer can read the signing
-    key, since every receipt is signed with it. So a malicious writer can sign an anchor of a nonexistent line, or write
-    a line below the price of its event; ``verify(location, prices=True)`` detects the latter. No writer can remove a
-    line or return spent budget.
+    limit, approves, changes or removes an entry, lowers spending, or disables a trigger. A writer can read the signing
+    key, since every receipt is signed with it. So a malicious writer can sign an anchor of a nonexistent entry, or
+    write an entry that charges less than the cost of its event; ``verify(location, prices=True)`` detects the latter.
+    No writer can remove an entry or make spent budget available again.
 
     Parameters
     ----------
     location
         URL of the ledger, for the role that owns it.
     role
-        Name of an existing role, neither a superuser nor a member of the owner.
+        Name of an existing role that is neither a superuser nor a member of the role that owns the ledger.
 
     Raises
     ------

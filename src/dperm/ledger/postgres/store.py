@@ -109,14 +109,14 @@ class PostgresStore:
 
     @contextmanager
     def read(self) -> Iterator[PostgresBooks]:
-        """Yield the books as of one moment."""
+        """Yield a consistent snapshot of the books."""
         with transaction(self.location, _LOOK) as connection:
             connection.execute("SELECT set_config('search_path', 'pg_catalog', true)")
             yield _books(connection)
 
     @contextmanager
     def write(self, accounts: Iterable[str]) -> Iterator[PostgresBooks]:
-        """Yield the books for a change.
+        """Yield the books for writing.
 
         Waits for other changes of the same accounts, and at an opening for other openings.
         """

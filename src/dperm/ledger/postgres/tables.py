@@ -191,7 +191,7 @@ _STEPS: dict[int, tuple[LiteralString, ...]] = {
 
 
 def migration(before: int) -> tuple[LiteralString, ...]:
-    """Return the statements from an earlier format to the present one; no line, meter or key changes."""
+    """Return the statements from an earlier format to the present one; no entry, meter or key changes."""
     return (
         *(statement for number in range(before, FORMAT) for statement in _STEPS[number]),
         "ALTER TABLE dperm.ledger DISABLE TRIGGER ledger_kept",

@@ -60,31 +60,31 @@ class SQLiteBooks:
         return found
 
     def entries(self, account: str) -> Iterator[Entry]:
-        """Return all lines of an account, in order."""
+        """Return all entries of an account, in order."""
         return map(entry_of, self._select("account = ? ORDER BY seq", account))
 
     def head(self, account: str) -> Entry | None:
-        """Return the last line of an account."""
+        """Return the last entry of an account."""
         return self._one("account = ? ORDER BY seq DESC LIMIT 1", account)
 
     def entry(self, account: str, seq: int) -> Entry | None:
-        """Return the line with this number."""
+        """Return the entry with this number."""
         return self._one("account = ? AND seq = ?", account, seq)
 
     def of_kind(self, account: str, kind: EntryKind) -> Iterator[Entry]:
-        """Return all lines of this kind, in order."""
+        """Return all entries of this kind, in order."""
         return map(entry_of, self._select("account = ? AND kind = ? ORDER BY seq", account, kind.value))
 
     def latest(self, account: str, kind: EntryKind) -> Entry | None:
-        """Return the last line of this kind."""
+        """Return the last entry of this kind."""
         return self._one("account = ? AND kind = ? ORDER BY seq DESC LIMIT 1", account, kind.value)
 
     def named(self, account: str, kind: EntryKind, request_id: str) -> Entry | None:
-        """Return the line with this request id."""
+        """Return the entry with this request id."""
         return self._one("account = ? AND kind = ? AND request_id = ?", account, kind.value, request_id)
 
     def closing(self, account: str, about: int) -> Entry | None:
-        """Return the line that closed a reservation."""
+        """Return the entry that closed a reservation."""
         return self._one("account = ? AND about = ? AND kind IN ('commit', 'burn')", account, about)
 
     def last_lease(self, account: str, about: int) -> Entry | None:
@@ -103,12 +103,12 @@ class SQLiteBooks:
         return ReservationCounts(reserved, committed, burned, seeded)
 
     def reserved_before(self, account: str, seq: int) -> int:
-        """Return the number of reservations before a line."""
+        """Return the number of reservations before an entry."""
         query = "SELECT COUNT(*) FROM entry WHERE account = ? AND kind = 'reserve' AND seq < ?"
         return int(self._connection.execute(query, (account, seq)).fetchone()[0])
 
     def append(self, entry: Entry) -> None:
-        """Write a line after the last one."""
+        """Write an entry after the last one."""
         query = f"INSERT INTO entry ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         self._connection.execute(query, row_of(entry))
 
@@ -135,12 +135,12 @@ class SQLiteBooks:
                 yield f"account {name!r} has a line or a meter, but was never opened."
 
     def mark(self) -> LedgerMark | None:
-        """Return the last line over all accounts, and a digest of all accounts."""
+        """Return the last entry over all accounts, and a digest of all accounts."""
         row = self._connection.execute("SELECT number, hash FROM entry ORDER BY number DESC LIMIT 1").fetchone()
         return None if row is None else LedgerMark(row[0], row[1], self._standing())
 
     def holds(self, mark: LedgerMark) -> bool:
-        """Return whether the line of a mark exists."""
+        """Return whether the entry of a mark exists."""
         query = "SELECT 1 FROM entry WHERE number = ? AND hash = ?"
         return self._connection.execute(query, (mark.number, mark.hash)).fetchone() is not None
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open connections: one per thread and file, created on first use.
 
-A ledger object holds a path only. Opening SQLite for every line would cost more than the line, so the connection stays
-open. Three events could then lose charged lines, and are prevented here:
+A ledger object holds a path only. Opening SQLite for every entry would cost more than the entry, so the connection
+stays open. Three events could then lose charged entries, and are prevented here:
 
 - Replacement of the ledger file or its log: every transaction detects and refuses it.
 - Fork of the process: SQLite would mistake the locks of the parent for its own, and the last process to close the
@@ -11,7 +11,7 @@ open. Three events could then lose charged lines, and are prevented here:
 - A second name of the file (a hard link) with its own log: refused.
 
 A ledger on a read-only medium can be read, not charged (`Handle.connection`). SQLite cannot create its log files there,
-so the file is opened as immutable, provided that no log holds lines missing from the file.
+so the file is opened as immutable, provided that no log holds entries missing from the file.
 """
 
 import os
@@ -71,7 +71,7 @@ class Handle:
         Raises
         ------
         UnreadableLedgerError
-            If the medium is read-only and the log holds lines missing from the file, or the file may not be read.
+            If the medium is read-only and the log holds entries missing from the file, or the file may not be read.
         """
         if self._frozen is not None and self._frozen != _state(self._path):
             self.close()  # the file is writable after all

@@ -31,8 +31,8 @@ class SQLiteStore:
     """Implementation of `dperm.ledger.books.Store` in SQLite.
 
     A change waits for the lock (`dperm.ledger.locking`), starts with BEGIN IMMEDIATE, and is on disk when COMMIT
-    returns. The setting synchronous = FULL ensures this: with NORMAL a power loss could undo the last charges and
-    return budget.
+    returns. The setting synchronous = FULL ensures this. With NORMAL, a power loss could undo the last charges and make
+    their budget available again.
     """
 
     path: Path
@@ -88,7 +88,7 @@ class SQLiteStore:
 
     @contextmanager
     def read(self) -> Iterator[SQLiteBooks]:
-        """Yield the books as of one moment."""
+        """Yield a consistent snapshot of the books."""
         with self._in_use() as handle:
             mark = read_mark(self.path)  # before the transaction, which then shows a state at least as new
             with _transaction(handle, "DEFERRED") as connection:
@@ -99,7 +99,7 @@ class SQLiteStore:
 
     @contextmanager
     def write(self, accounts: Iterable[str]) -> Iterator[SQLiteBooks]:
-        """Yield the books for a change; all accounts share one queue."""
+        """Yield the books for writing; writers of all accounts wait in one queue."""
         with self._in_use() as handle, exclusive(self.path) as lock:
             with _transaction(handle, "IMMEDIATE") as connection:
                 books = SQLiteBooks(connection)
@@ -129,7 +129,7 @@ class SQLiteStore:
             )
 
     def _require_new(self, mark: LedgerMark | None) -> None:
-        """Refuse a new ledger at the place of an earlier one with lines."""
+        """Refuse a new ledger at the place of an earlier one with entries."""
         if mark is not None:
             raise LedgerError(
                 f"there was a ledger at {str(self.path)!r}, according to the mark beside it, and it is missing or "
@@ -142,8 +142,8 @@ class SQLiteStore:
         """Refuse a file without tables, or older than its mark.
 
         If an older file replaces the ledger, or overwrites it, SQLite applies the log of the old file to it: the last
-        lines may exist while others are missing. So a ledger that differs from its mark is verified completely, once.
-        This also happens after a crash between a line and its mark.
+        entries may exist while others are missing. So a ledger that differs from its mark is verified completely, once.
+        This also happens after a crash between an entry and its mark.
         """
         books.identity()
         if not whole and (problems := problems_in(books)):

@@ -136,6 +136,6 @@ _STEPS = {
 
 
 def migration(before: int) -> tuple[str, ...]:
-    """Return the statements from an earlier format to the present one; no line, meter or key changes."""
+    """Return the statements from an earlier format to the present one; no entry, meter or key changes."""
     changes = (statement for number in range(before, FORMAT) for statement in _STEPS[number])
     return (*changes, "DROP TRIGGER ledger_unchanged", f"UPDATE ledger SET format = {FORMAT}", LEDGER_UNCHANGED)

@@ -113,7 +113,7 @@ class Mean(NoisyStatistic[float]):
         return Totals([total, *count], found)
 
     def finished(self, noisy: Floats, n: int | None) -> float:
-        """Return the sum divided by the public n, or the clipped quotient of the noisy sum and the noisy n.
+        """Return m plus the noisy sum of x - m divided by the public n, or divided by the noisy n and then clipped.
 
         Parameters
         ----------

@@ -30,9 +30,9 @@ MOST_DIM = 2**20
 class Sum(NoisyStatistic[Numbers]):
     """Sum of records clipped to public bounds: numbers to an interval, or rows to an L2 norm.
 
-    Records become integers on a public grid and are summed exactly, so neither order nor cancellation affects the
-    proof. The exact total is rounded to a public step, 2^-20 of the sensitivity, and the noise accounts for this
-    rounding (`fixed_point`).
+    Records become integers on a public grid and are summed exactly. So the sensitivity bound also holds for the
+    computed sum, whatever the order of the records and however much they cancel. The exact total is rounded to a public
+    step, 2^-20 of the sensitivity, and the noise accounts for this rounding (`fixed_point`).
 
     Parameters
     ----------

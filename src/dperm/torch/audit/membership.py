@@ -121,7 +121,8 @@ def lira(
         "add_remove" for an independent coin flip per record, or "replace_one" for exactly half of the records in every
         model.
     seed
-        Seed of the halves; None draws a seed from the operating system.
+        Seed of the random halves of the records on which the models are trained; None draws a seed from the operating
+        system.
     progress
         Callback that receives the completed fraction of the models, in [0, 1].
 

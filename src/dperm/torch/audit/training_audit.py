@@ -90,8 +90,8 @@ def audit_training(
     """Train ``model`` on the data set and the canaries according to the plan, and return a lower bound on epsilon.
 
     The function performs a real training run, with the sampling, clipping and noise of `DPSGDPlan.attach`. ``model`` is
-    trained in place, and has the guarantee of the plan. To keep its release, or to write the loop yourself, use
-    `with_canaries`, `Watch` and `finding_of`.
+    trained in place, and has the guarantee of the plan. To keep the release of the training run, or to write the
+    training loop yourself, use `with_canaries`, `Watch` and `finding_of`.
 
     *Guarantees.* If the training run satisfies the claim of the plan, the lower bound exceeds the claimed epsilon with
     probability at most 1 - confidence.

@@ -3,9 +3,9 @@
 """Sums of clipped per-example gradients in one forward and one backward pass, by bookkeeping (T46).
 
 Inside the ``with`` block, hooks record the input of each layer and the location of its output gradient. One backward
-pass through the activations computes these gradients. Norms follow from pairs of inputs and gradients, weights follow
-from norms, and one weighted product per layer gives the clipped sum. The number of products is the same as in ordinary
-training.
+pass through the activations computes the output gradients. Norms follow from pairs of inputs and gradients, weights
+follow from norms, and one weighted product per layer gives the clipped sum. The number of products is the same as in
+ordinary training.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -14,7 +14,7 @@ _AS_IT_IS = nullcontext()
 def without_autocast(device: str) -> AbstractContextManager[object]:
     """Return a context manager for norms and sums in the precision of their inputs.
 
-    Half precision would break their bounds.
+    Half precision would break the error bounds of norms and sums.
     """
     return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else _AS_IT_IS
 
@@ -56,7 +56,7 @@ class AutocastState:
     def again(self) -> AbstractContextManager[object]:
         """Return a context manager with the same state.
 
-        It caches no casts, because a cast may belong to one example.
+        The context caches no casts, because a cast may belong to one example.
         """
         if self.dtype is None:
             return _AS_IT_IS

@@ -76,7 +76,8 @@ class Site:
 def sites_of(model: nn.Module, findings: ParameterUses | None = None) -> list[Site]:
     """Return the sites of all trained parameters. Without ``findings`` nothing is lifted.
 
-    A recomputed module precedes its children. Their own sites apply to calls from elsewhere.
+    A recomputed module precedes its children. The sites of the children apply if they are called from outside the
+    module.
     """
     findings = findings or ParameterUses()
     found = list(_below("", model, findings, set()))

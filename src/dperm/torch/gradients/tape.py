@@ -66,14 +66,14 @@ class TapeEntry:
 class Tape:
     """Entries of the forward passes since the last step.
 
-    ``paused`` counts nested pauses; nothing is recorded above 0.
+    ``paused`` counts nested pauses; nothing is recorded while it is positive.
     """
 
     entries: list[TapeEntry] = field(default_factory=list)
     paused: int = 0
 
     def record(self, rule: LayerRule, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        """Record a use with result ``output``. Forward passes without gradients are ignored."""
+        """Record one use of a layer, with result ``output``. Forward passes without gradients are ignored."""
         if output.requires_grad and torch.is_grad_enabled() and not self.paused:
             kept = tuple(map(Tensor.detach, inputs))
             versions = tuple(map(_VERSION, kept))
@@ -86,11 +86,14 @@ class Tape:
                 )
 
     def lift(self, parameter: nn.Parameter, expanded: Tensor) -> None:
-        """Record a parameter replaced by ``expanded`` in the forward pass, a leaf tensor with the examples first."""
+        """Record that the forward pass used ``expanded`` in place of a parameter.
+
+        ``expanded`` is a leaf tensor whose first axis is the examples.
+        """
         self.entries.append(TapeEntry(_Lifted(parameter), nn.Module(), (), expanded, ()))
 
     def graph_above(self, losses: Tensor) -> list[Node]:
-        """Return the nodes of the graph from ``losses`` down to the recorded layers, without these."""
+        """Return the nodes of the graph between ``losses`` and the recorded layers, excluding the layers."""
         layers = {entry.edge.node for entry in self.entries if isinstance(entry.edge, GradientEdge)}
         found: list[Node] = []
         waiting, seen = [losses.grad_fn], set(layers)

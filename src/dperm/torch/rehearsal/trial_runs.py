@@ -6,11 +6,11 @@ The check of a model on synthetic inputs cannot see the code of the loop before 
 copies of a real batch to the loop, and compares losses and per-example gradients:
 
 - a few rows alone with the same rows inside the full batch;
-- the batch with the same batch after one other row was replaced by a copy of some row;
-- in the first rehearsal of a random loop, the same with a few rows and several seeds, because a loop may mix records
-  only with some probability;
-- before the charge only: the same with one other row enlarged, or filled with a constant from a comparison in the loop
-  (infinity and NaN, if the loop tests for them).
+- the full batch with a copy of it in which a row outside the compared rows is overwritten by another row;
+- in the first rehearsal of a loop that draws random numbers, a few rows with such a copy under several seeds, because
+  a loop may mix records only with some probability;
+- before the charge only: the full batch with a copy in which a row outside the compared rows is enlarged, or filled
+  with a constant from a comparison in the loop (infinity and NaN, if the loop tests for them).
 
 Before the charge the loop also receives a batch of a single row, because such batches occur later: samples of one
 record, empty samples, and the last part of a large sample.
@@ -18,9 +18,10 @@ record, empty samples, and the last part of a large sample.
 The first rehearsal precedes the charge. Later rehearsals run at secret random steps, and take at most 2 % of the rows
 and about 2 % of the CPU time of a training run. No result of a rehearsal enters a sum.
 
-Dropout layers are off in a rehearsal. Random numbers belong to places of the batch: rows alone get the numbers of their
-places in the full batch (`random_numbers`). Each run of a comparison begins in the same states of torch's generator and
-of the loop's own generators. Comparisons are left out if the number of random numbers depends on the records.
+Dropout layers are off in a rehearsal. Random numbers belong to positions in the batch: rows alone get the numbers of
+their positions in the full batch (`random_numbers`). Each run of a comparison begins in the same states of torch's
+generator and of the loop's own generators. Comparisons are left out if the number of random numbers depends on the
+records.
 """
 
 import math
@@ -70,7 +71,7 @@ ALONE = 5
 FEWEST = 4
 """Smallest batch for a rehearsal before the charge; the first records of the data set replace smaller batches."""
 STAND_IN = 16
-"""Number of records of such a replacement."""
+"""Number of records in the batch that replaces a smaller batch."""
 SEEDS = 16
 """Number of seeds in the first rehearsal of a random loop."""
 FEWER_SEEDS = 8
@@ -132,8 +133,8 @@ class RandomRun(NamedTuple):
 class SecretRows(NamedTuple):
     """Secret rows of a rehearsal.
 
-    ``alone`` are compared alone, in this order. The row ``changed`` is overwritten, for one trial by the row
-    ``source``.
+    The rows ``alone`` are compared with the same rows in the full batch, in this order. The row ``changed`` is
+    overwritten, in one trial by the row ``source``.
     """
 
     alone: list[int]
@@ -146,7 +147,8 @@ class Rehearsal:
     """Rehearsals of one training run: trial batches, their comparison, and the schedule of later rehearsals.
 
     *Guarantees.* Rehearsals release nothing: losses and gradients of trial batches are only compared, and enter no
-    sum. They are tests, not proofs; `docs/torch.md` lists the mixing they detect and the mixing that remains trusted.
+    sum. They are tests, not proofs; `docs/torch.md` lists which kinds of mixing of records they detect, and which kinds
+    they can miss.
 
     Attributes
     ----------
@@ -161,7 +163,8 @@ class Rehearsal:
     sees_steps
         Whether ordinary steps call `compare`. A later rehearsal then needs no run of the full batch.
     refusal
-        Message for a loop that fails at the most recent batch; empty for ordinary batches.
+        Error message if the loop fails on the current trial batch; empty unless that batch has a single row or unusual
+        values.
     """
 
     gradients: PerExampleGradients
@@ -216,15 +219,15 @@ class Rehearsal:
             self._states.rewind()
 
     def batches(self, batch: Batch, rows: int, draws: int, *, charged: bool = True) -> Iterator[tuple[Batch, int]]:
-        """Yield trial batches made from ``batch``, each with its number of rows; the caller passes losses to `note`.
+        """Yield trial batches made from ``batch``, with their numbers of rows. The caller passes the losses to `note`.
 
-        Before the charge the trial batches include foreign values and a single row, because errors of the loop cost
-        nothing then.
+        Before the charge, when an error of the loop costs nothing, the trial batches also include batches with unusual
+        values in one row (such as infinity) and a batch of a single row.
 
         Raises
         ------
         AssumptionError
-            If one record acts on the losses or gradients of others.
+            If one record affects the losses or gradients of other records.
         """
         self._charged = charged
         self.refusal, chosen, began, runs = "", self._secret_rows(batch, rows), process_time(), 0

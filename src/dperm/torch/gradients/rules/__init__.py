@@ -46,4 +46,4 @@ SUBSTITUTES: dict[Callable[..., Any] | None, Callable[[Any, Tape], Callable[...,
     nn.RNNCell.forward: cell(elman_step),
     nn.MultiheadAttention.forward: attention,
 }
-"""Factories of forward passes with the same results, but with records on a tape."""
+"""Factories of forward passes with the same results that record the uses of parameters on a tape."""

@@ -165,7 +165,7 @@ class _Separate:
 
 
 def attention(module: nn.MultiheadAttention, tape: Tape) -> Callable[..., Any]:
-    """Return a forward pass with records of the projections."""
+    """Return a forward pass that records the projections on the tape."""
     original = module.forward
     _check_module(module)
 

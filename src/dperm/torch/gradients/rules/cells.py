@@ -19,7 +19,7 @@ CellStep = Callable[[Tensor, Tensor, tuple[Tensor, ...], nn.RNNCellBase], tuple[
 
 
 def cell(step: CellStep) -> Callable[[Any, Tape], Callable[..., Any]]:
-    """Return a factory of forward passes for cells with this step."""
+    """Return a factory of forward passes for recurrent cells that use ``step``."""
 
     def make(module: nn.RNNCellBase, tape: Tape) -> Callable[..., Any]:
         original = module.forward

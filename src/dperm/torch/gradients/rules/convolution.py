@@ -146,7 +146,7 @@ FEW = 2**18
 
 
 def convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """Return the uses of weight and bias of ``nn.Conv1d``, ``nn.Conv2d`` and ``nn.Conv3d``."""
+    """Return the per-example gradients of the weight and bias of ``nn.Conv1d``, ``nn.Conv2d`` and ``nn.Conv3d``."""
     layer = cast(nn.Conv2d, module)
     check_examples(layer, inputs[0], dims=2 + len(layer.kernel_size))
     mode, sums = "constant" if layer.padding_mode == "zeros" else layer.padding_mode, None
@@ -157,7 +157,7 @@ def convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor
 
 
 def transposed_convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """Return the uses of ``nn.ConvTranspose1d``, ``nn.ConvTranspose2d`` and ``nn.ConvTranspose3d``."""
+    """Return the per-example gradients of the weight and bias of ``nn.ConvTranspose1d``, ``2d`` and ``3d``."""
     layer = cast(nn.ConvTranspose2d, module)
     check_examples(layer, inputs[0], dims=2 + len(layer.kernel_size))
     if (weight := trained_parameter(layer, "weight")) is not None:

@@ -47,7 +47,7 @@ def embedding_bag(module: nn.EmbeddingBag, tape: Tape) -> Callable[..., Tensor]:
 
 
 def embedding_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """Return the table rows used by ``nn.Embedding``."""
+    """Return the per-example gradient of the table of ``nn.Embedding``, for the rows that were looked up."""
     layer, indices = cast(nn.Embedding, module), inputs[0]
     examples, places = indices.shape[0], math.prod(indices.shape[1:])
     indices, grads = indices.reshape(examples, places), grad.reshape(examples, places, grad.shape[-1])
@@ -58,7 +58,7 @@ def embedding_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) 
 
 
 def embedding_bag_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """Return the table rows used by ``nn.EmbeddingBag``."""
+    """Return the per-example gradient of the table of ``nn.EmbeddingBag``, for the rows that were looked up."""
     layer, indices = cast(nn.EmbeddingBag, module), inputs[0]
     counts = indices != (-1 if layer.padding_idx is None else layer.padding_idx)
     if layer.mode == "max":

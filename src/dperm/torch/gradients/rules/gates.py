@@ -62,7 +62,7 @@ class Marker:
         tape.record(self._rule, module, inputs, self.gates)
 
     def _rule(self, module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-        """Return the uses of the matrices and biases, examples first."""
+        """Return the per-example gradients of the matrices and biases."""
         grad, total = _examples_first(grad), None
         for (weight, bias), values in zip(self.matrices, inputs, strict=True):
             if weight.requires_grad:

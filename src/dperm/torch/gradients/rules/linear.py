@@ -15,12 +15,22 @@ from dperm.torch.gradients.tape import Uses
 
 
 def linear_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """Return the uses of weight and bias of ``nn.Linear``."""
+    """Return the per-example gradients of the weight and bias of ``nn.Linear``."""
     return matrix_uses(module._parameters["weight"], module._parameters["bias"], inputs[0], grad)
 
 
 def matrix_uses(weight: nn.Parameter | None, bias: nn.Parameter | None, inputs: Tensor, grad: Tensor) -> Uses:
-    """Return the uses of a matrix and its bias, for inputs (examples, ..., d) and gradients (examples, ..., p)."""
+    """Return the per-example gradients of a matrix and its bias, of those that are trained.
+
+    Parameters
+    ----------
+    weight, bias
+        Matrix (p, d), and vector of p entries.
+    inputs
+        Inputs (examples, ..., d) of the product.
+    grad
+        Gradients (examples, ..., p) of its result.
+    """
     if weight is not None and weight.requires_grad and bias is not None and bias.requires_grad:
         factors = affine(inputs, grad, weight.shape)
         return [(weight, factors[0]), (bias, factors[1])]
@@ -32,9 +42,9 @@ def matrix_uses(weight: nn.Parameter | None, bias: nn.Parameter | None, inputs: 
 
 
 def prelu_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """Return the use of the weight of ``nn.PReLU``, y = max(x, 0) + w min(x, 0).
+    """Return the per-example gradient of the weight of ``nn.PReLU``, y = max(x, 0) + w min(x, 0).
 
-    Its gradient is the sum of g min(x, 0).
+    It is the sum of g min(x, 0), where g is the output gradient.
     """
     layer, values = cast(nn.PReLU, module), inputs[0]
     check_examples(layer, values, dims=1 if layer.num_parameters == 1 else 2)
@@ -45,7 +55,10 @@ def prelu_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> U
 
 
 def bilinear_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """Return the uses of ``nn.Bilinear``, a linear layer on products of the entries of its two inputs."""
+    """Return the per-example gradients of the weight and bias of ``nn.Bilinear``.
+
+    The layer acts as a linear layer on the products of the entries of its two inputs.
+    """
     layer, (left, right) = cast(nn.Bilinear, module), inputs
     check_examples(layer, left, dims=2)
     products = (left[..., :, None] * right[..., None, :]).flatten(-2)

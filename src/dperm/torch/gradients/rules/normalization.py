@@ -19,7 +19,7 @@ from dperm.torch.gradients.tape import Tape, Uses
 
 
 def layer_norm_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """Return the uses of weight and bias of ``nn.LayerNorm``."""
+    """Return the per-example gradients of the weight and bias of ``nn.LayerNorm``."""
     layer, values = cast(nn.LayerNorm, module), inputs[0]
     shape = list(layer.normalized_shape)
     check_examples(layer, values, dims=1 + len(shape))
@@ -31,7 +31,7 @@ def layer_norm_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor)
 
 
 def rms_norm_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """Return the use of the weight of ``nn.RMSNorm``."""
+    """Return the per-example gradient of the weight of ``nn.RMSNorm``."""
     layer, values = cast(nn.RMSNorm, module), inputs[0]
     shape = list(layer.normalized_shape)
     check_examples(layer, values, dims=1 + len(shape))
@@ -42,13 +42,13 @@ def rms_norm_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -
 
 
 def group_norm_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """Return the uses of weight and bias of ``nn.GroupNorm``."""
+    """Return the per-example gradients of the weight and bias of ``nn.GroupNorm``."""
     layer = cast(nn.GroupNorm, module)
     return _channels(layer, lambda: functional.group_norm(inputs[0], layer.num_groups, eps=layer.eps), grad)
 
 
 def instance_norm_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """Return the uses of weight and bias of ``nn.InstanceNorm1d``, ``nn.InstanceNorm2d`` and ``nn.InstanceNorm3d``."""
+    """Return the per-example gradients of the weight and bias of ``nn.InstanceNorm1d``, ``2d`` and ``3d``."""
     layer, values = cast(nn.InstanceNorm2d, module), inputs[0]
 
     def normalized() -> Tensor:
@@ -81,7 +81,7 @@ def instance_norm(module: nn.InstanceNorm2d, tape: Tape) -> Callable[[Tensor], T
 
 
 def _channels(layer: nn.GroupNorm | nn.InstanceNorm2d, normalized: Callable[[], Tensor], grad: Tensor) -> Uses:
-    """Return the uses of weight and bias of the channels, dimension 1."""
+    """Return the per-example gradients of the weight and bias, one entry per channel (dimension 1)."""
     if (weight := trained_parameter(layer, "weight")) is not None:
         yield weight, Dense(_by_channel(grad * normalized()))
     if (bias := trained_parameter(layer, "bias")) is not None:

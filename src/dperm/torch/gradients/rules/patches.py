@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Overlapping patches of images: windows are views, and copying them takes the time.
+"""Overlapping patches of images. Windows are views; most of the time goes into copying them.
 
 A copy consists of contiguous runs. With positions last, a run is a row of positions. With patches last, it is a row of
 a patch with all channels, if channels are last in the image too. If both are short, the windows of the last dimension

@@ -54,7 +54,7 @@ def last_states(states: Tensor, lengths: Tensor) -> Tensor:
 
 
 class Scan(Protocol):
-    """Forward pass of one layer in one direction of time, with records of its matrices."""
+    """Forward pass of one layer in one direction of time that records the uses of its matrices."""
 
     def __call__(
         self, way: ScanDirection, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
@@ -68,7 +68,7 @@ def in_training(module: nn.Module) -> bool:
 
 
 def recurrent(scan: Scan) -> Callable[[Any, Tape], Callable[..., Any]]:
-    """Return a factory of forward passes for layers with this scan."""
+    """Return a factory of forward passes for recurrent layers that use ``scan``."""
 
     def make(module: nn.RNNBase, tape: Tape) -> Callable[..., Any]:
         original = module.forward
