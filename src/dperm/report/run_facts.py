@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Facts about the run: the release, its protection and the limitations of the guarantee."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from dperm.data.pipeline_steps import PRIVATE_STEPS, UNKNOWN
 from dperm.privacy.record import Record
@@ -242,6 +242,8 @@ def _fit_facts(record: Record) -> dict[str, object]:
     taken = {name: public.pop(name) for name in TAKEN_AS_PUBLIC if name in public}
     method = public.pop("method", UNNAMED)
     metrics = public.pop(METRICS, None)
+    if isinstance(stages := public.get(STAGES), list | tuple):
+        public[STAGES] = [_in_order(stage, ("stage", "release", "records", "noise")) for stage in stages]
     return {
         "public_quantities": taken,
         "mechanism": {"name": method, **public, "event": record.event},
@@ -264,7 +266,14 @@ def _utility_facts(metrics: object, holdout: object = None) -> dict[str, object]
     shown = {key: data[key] for key in ("records", "level") if key in data}
     curves = {key: data[key] for key in ("auc", "roc", "calibration", "classes", "confusion") if data.get(key)}
     on = HELD_OUT.format(holdout) if isinstance(holdout, int | float) else GIVEN_RECORDS
-    return {"evaluated_on": on, **shown, METRICS: data.get("summary", []), **curves}
+    rows = [_in_order(row, ("metric", "estimate", "low", "high")) for row in data.get("summary", [])]
+    return {"evaluated_on": on, **shown, METRICS: rows, **curves}
+
+
+def _in_order(row: Mapping[str, object], names: Sequence[str]) -> dict[str, object]:
+    """Return a row of a table in the order of ``names``, since records sort their keys; other keys follow."""
+    first = {name: row[name] for name in names if name in row}
+    return first | {name: item for name, item in row.items() if name not in first}
 
 
 def _usual_preprocessing(record: Record) -> str:
