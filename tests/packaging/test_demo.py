@@ -13,7 +13,16 @@ from typer.testing import CliRunner
 from dperm.cli import demo
 from dperm.cli.app import app
 
-FILES = {"train.csv", "test.csv", "schema.toml", "people.ledger", "model.dperm", "audit.json", "statement.html"}
+FILES = {
+    "train.csv",
+    "test.csv",
+    "schema.toml",
+    "people.ledger",
+    "model.dperm",
+    "audit.json",
+    "statement.html",
+    "evaluation.html",
+}
 
 
 def test_a_folder_that_exists_is_refused_and_left_alone(tmp_path):

@@ -14,7 +14,7 @@ import typer
 
 from dperm.cli.running import reported_errors
 
-HELP = """Show the commands at work, on synthetic data: open a budget, plan, fit, predict, audit, report and verify.
+HELP = """Show the commands on synthetic data: open a budget, plan, fit, predict, evaluate, audit, report and verify.
 
 The demo prints each command and runs it in a new folder. Data, schema, ledger, model and statement are kept
 there. The demo takes less than a minute.
@@ -47,10 +47,11 @@ classes = ["<=50K", ">50K"]
 """
 COMMANDS = (
     "ledger open people.ledger --dataset 'synthetic people' --unit 'one person' --adjacency replace_one "
-    "--epsilon 2 --delta 1e-5 --blocks 10 --data train.csv",
+    "--epsilon 2 --delta 1e-5 --blocks 10 --data train.csv --data test.csv",
     "plan fit --schema schema.toml --epsilon 1 --n 12000 --ledger people.ledger",
     "fit train.csv --epsilon 1 --schema schema.toml --ledger people.ledger --out model.dperm",
     "predict model.dperm test.csv -o predicted.csv",
+    "evaluate model.dperm test.csv --epsilon 0.5 --ledger people.ledger -o evaluation.html",
     "audit model model.dperm --runs 2000 --out audit.json",
     "report model.dperm --audit audit.json -o statement.html",
     "ledger show people.ledger",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dperm.cli.charging import Account
     from dperm.cli.prepared_columns import PreparedColumns
     from dperm.pipeline import TablePlan
+    from dperm.preparation import PreparationPlan
     from dperm.privacy.profile import PrivacyProfile
 
 
@@ -141,6 +142,13 @@ class _PlannedTable:
     n: int | None
     is_exact: bool
 
+    @property
+    def preparation(self) -> "PreparationPlan":
+        """Plan of the preparation; there is always a column to prepare."""
+        found = self.plan.preparation
+        assert found is not None  # `prepared_columns` has checked it
+        return found
+
     @cached_property
     def price(self) -> dict[str, Any]:
         """Cost, and whether the account covers it; empty without an account."""
@@ -161,7 +169,7 @@ class _PlannedTable:
     @property
     def warnings(self) -> list[str]:
         """Warnings that follow from --n."""
-        return [describe_reason(fact) for fact in self.plan.preparation.warnings(self.n)]
+        return [describe_reason(fact) for fact in self.preparation.warnings(self.n)]
 
 
 def stages_and_evaluation(plan: "TablePlan") -> dict[str, object]:
@@ -177,7 +185,7 @@ def _print_json(planned: _PlannedTable) -> None:
     from dperm.privacy.guarantee import guarantee_as_dict
 
     plan, account = planned.plan, planned.account
-    preparation = plan.preparation
+    preparation = planned.preparation
     print_json(
         {
             "guarantee": guarantee_as_dict(plan.goal),
@@ -207,7 +215,7 @@ def _print_facts(planned: _PlannedTable) -> None:
     from dperm.cli.output import below, print_facts
     from dperm.preparation.plan import about
 
-    plan, preparation = planned.plan, planned.plan.preparation
+    plan, preparation = planned.plan, planned.preparation
     typer.echo("Plan for a private preparation and a model under one guarantee; no records were read.")
     free = f", {len(preparation.declared)} declared, which cost nothing" if preparation.declared else ""
     text, assumed = planned.event_text, "" if planned.is_exact else f", for an assumed {plan.n:,} records; give --n"
