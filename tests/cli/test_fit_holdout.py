@@ -28,7 +28,7 @@ def test_model_schema_and_metrics_are_one_charge_that_every_verb_accepts(raw, op
     line = f"{PREPARED} {GROUPS} --ledger census.ledger --request-id a"
     found = answered(line)
     (booked,) = ledger.bookings()
-    assert booked.cost["epsilon_alone"] == pytest.approx(8, rel=1e-3) and booked.state.value == "committed"
+    assert booked.cost["epsilon"] == pytest.approx(8, rel=1e-3) and booked.state.value == "committed"
     names = ["preparation", "training", "evaluation"]
     assert [one["stage"] for one in found["stages"]] == names
     assert found["stages"][2]["records"] == "evaluation records, each with probability 0.2"
