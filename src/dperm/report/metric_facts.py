@@ -5,7 +5,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dperm.evaluation.plan import OTHER
+from dperm.presentation.glossary import OTHER_GROUP
 from dperm.presentation.numbers import format_number
 
 OVERALL = ("accuracy", "balanced_accuracy", "auc", "brier", "log_loss", "r_squared", "mae", "rmse")
@@ -63,7 +63,7 @@ def _listed(metrics: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]
         found = metrics.get(name) or {}
         yield from ((f"{name}, class {label}", found[label]) for label in sorted(found))
     groups = metrics.get("groups", {})
-    for group in sorted(groups, key=lambda group: (group == OTHER, group)):
+    for group in sorted(groups, key=lambda group: (group == OTHER_GROUP, group)):
         found = groups[group]
         for name in sorted(found, key=lambda name: (name not in OVERALL, name)):
             yield f"{NAMES.get(name, name.replace('_', ' '))}, group {group}", found[name]

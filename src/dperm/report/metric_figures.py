@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dperm.evaluation.estimate import Estimate
-from dperm.evaluation.metrics import CalibrationBin, RocCurve
 from dperm.report.metric_facts import ROWS
 from dperm.report.plot_style import FIRST, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from dperm.evaluation.estimate import Estimate
+    from dperm.evaluation.metrics import CalibrationBin, RocCurve
 
 MOST_BARS = 24
 """Largest number of metrics in the plot of intervals."""
@@ -37,7 +38,7 @@ class StatedMetrics:
     """
 
     rows: Sequence[Mapping[str, Any]]
-    auc: Estimate | None
+    auc: "Estimate | None"
     roc: Mapping[str, Sequence[float]] | None
     calibration: Sequence[Mapping[str, float]] | None
     level: float
@@ -47,6 +48,8 @@ class StatedMetrics:
         """Return the metrics of a utility field; None for any other value."""
         if not isinstance(utility, Mapping) or not isinstance(utility.get(ROWS), list | tuple):
             return None
+        from dperm.evaluation.estimate import Estimate  # it imports the noise, which models from files do without
+
         auc = utility.get("auc")
         return cls(
             utility[ROWS],
@@ -57,14 +60,19 @@ class StatedMetrics:
         )
 
     @property
-    def curve(self) -> RocCurve:
+    def curve(self) -> "RocCurve":
         """ROC curve; there must be one."""
+        from dperm.evaluation.metrics import RocCurve
+
         assert self.roc is not None
         return RocCurve(**{name: tuple(numbers) for name, numbers in self.roc.items()})
 
     @property
-    def bins(self) -> list[CalibrationBin]:
+    def bins(self) -> "list[CalibrationBin]":
         """Bins of the calibration curve; there must be one."""
+        from dperm.evaluation.estimate import Estimate
+        from dperm.evaluation.metrics import CalibrationBin
+
         assert self.calibration is not None
         return [
             CalibrationBin(
