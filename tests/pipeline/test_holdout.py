@@ -19,7 +19,7 @@ from dperm.accounting import MemoryBudget, ParallelParts
 from dperm.data import Categorical, Numeric
 from dperm.data.canonical import canonical_column
 from dperm.data.table_part import TablePart, common_length, part_of_column
-from dperm.errors import AssumptionError, DataError, DpermWarning, ParameterError
+from dperm.errors import AssumptionError, DataError, DpermError, DpermWarning, ParameterError
 from dperm.noise import NotPrivateBits
 from dperm.noise.bits import SystemBits
 from dperm.pipeline import RecordSplit
@@ -28,6 +28,7 @@ from dperm.sklearn import (
     PrivateLinearSVC,
     PrivateLogisticRegression,
     PrivatePipeline,
+    PrivateQuantileRegressor,
     PrivateTableClassifier,
     PrivateTableEncoder,
     PrivateTableRegressor,
@@ -276,6 +277,47 @@ def test_steps_cannot_bring_a_guarantee_of_their_own(model, named):
     with pytest.raises(ParameterError) as error:
         PrivatePipeline(steps(model)).plan(["a"], "y", 100)
     assert error.value.argument == named
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        (PrivateTableRegressor, {"label_range": (100, 0)}),
+        (PrivateTableRegressor, {"label_range": 5}),
+        (PrivateTableRegressor, {"clip": 2.0}),
+        (PrivateTableClassifier, {"invalid": "keep"}),
+        (PrivateTableClassifier, {"groups": {"work": "self"}}),
+        (PrivateTableClassifier, {"groups": {"nowhere": ["self"]}}),
+        (PrivateTableClassifier, {"groups": {"work": 5}}),
+    ],
+)
+def test_wrong_public_arguments_are_refused_before_the_charge(model, options):
+    budget = MemoryBudget(ApproxDP(3.0, 1e-5, "add_remove"), blocks=1)
+    fit = model(epsilon=3.0, delta=1e-5, adjacency="add_remove", ledger=budget, **options)
+    with pytest.raises(ParameterError):
+        fit.fit(people(300), target="income")
+    assert budget.spent["epsilon"] == 0
+
+
+@pytest.mark.parametrize(
+    "model", [PrivateLogisticRegression(method="sgd"), PrivateQuantileRegressor(method="output", label_range=(0, 1))]
+)
+def test_a_method_that_cannot_be_run_is_refused_before_the_charge(model):
+    budget = MemoryBudget(ApproxDP(3.0, 1e-5, "add_remove"), blocks=1)
+    pipeline = PrivatePipeline(steps(model), epsilon=3.0, delta=1e-5, adjacency="add_remove", ledger=budget)
+    with pytest.raises(DpermError):
+        pipeline.fit(people(300), target="income")
+    assert budget.spent["epsilon"] == 0
+
+
+def test_groups_may_be_of_a_column_that_is_no_feature():
+    encoder = PublicTableEncoder({"age": Numeric(18, 90)})
+    model = PrivateLogisticRegression(classes=["high", "low"])
+    pipeline = PrivatePipeline(steps(model, encoder), adjacency="add_remove", groups={"work": ["self"]})
+    assert set(pipeline.fit(people(), target="income").metrics_.groups) == {"self", "other"}
+    numbered = people().set_axis([0, 1, "income"], axis=1)
+    classifier = PrivateTableClassifier(epsilon=3.0, adjacency="add_remove", groups={1: ["self"]})
+    assert set(classifier.fit(numbered, target="income").metrics_.groups) == {"self", "other"}
 
 
 def test_the_noise_of_the_metrics_is_that_of_the_goal():

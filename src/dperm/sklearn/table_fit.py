@@ -21,11 +21,12 @@ from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.bounded import enforce, invalid_rows, too_many_rows
 from dperm.data.canonical import CanonicalColumn, canonical_column, cell_labels, label_text, row_count
-from dperm.data.columns import Unseen
+from dperm.data.columns import Numeric, Unseen
 from dperm.data.encoder import PublicEncoder
 from dperm.data.pipeline_steps import UNKNOWN, checked_transformers, is_in_joblib_worker
 from dperm.data.schema import Schema, TargetSchema
 from dperm.data.score_sources import checked_score_source
+from dperm.data.space import FeatureSpace
 from dperm.data.table_part import TablePart, common_length, joined_columns
 from dperm.data.tables import column_names, raw_columns
 from dperm.erm.loss import Loss
@@ -36,7 +37,7 @@ from dperm.mechanisms.run import Run, prepare_release
 from dperm.methods.declared_event import EventMethod
 from dperm.methods.defaults import default_clip, descent_clip
 from dperm.methods.objective import ObjectivePerturbation
-from dperm.methods.plan import row_limit
+from dperm.methods.plan import Plan, row_limit
 from dperm.methods.sampled_gradient import SampledGradient
 from dperm.noise import NotPrivateBits
 from dperm.noise.bits import Bits, Stream, SystemBits
@@ -54,7 +55,9 @@ from dperm.report.run_facts import SCORES
 from dperm.sklearn import files, parameters
 from dperm.sklearn.files import prefers_sparse
 from dperm.sklearn.fit_result import FitResult, PrivateData, prepared_fit_result, without_release
+from dperm.sklearn.labels import PublicLabels
 
+_STAND_IN = "any column"
 LABELS = "y"
 """Name of the target where y is passed apart from the table and has no name of its own."""
 
@@ -71,6 +74,15 @@ class _TrainedModel:
     schema: Schema
     invalid: str
     metrics: "Metrics | None" = None
+
+
+@dataclass(frozen=True)
+class _Training:
+    """Public geometry of the encoded table, public facts about the labels, and plan of the training stage."""
+
+    space: FeatureSpace
+    labels: PublicLabels
+    plan: Plan
 
 
 @dataclass(frozen=True)
@@ -145,14 +157,15 @@ class PrivateTableModel(BaseEstimator, ABC):
             rule = "must be finite: a private schema needs noise"
             raise ParameterError(argument="epsilon", rule=rule, remedy="Choose 1.0, for example.")
         declared = dict(PublicEncoder(self.columns).columns) if self.columns else {}
-        name = target or LABELS
+        name = LABELS if target is None else target
         features = self._features(columns, name)
         missing = [column for column in declared if column not in features]
         if missing:
             raise DataError(f"the table must have a column named {shown(missing[0])}.")
         records = planned_rows(Adjacency.of(self.adjacency), self.n, n)
         loss = self._loss()
-        return TablePlan.for_goal(
+        invalid_rows(self.invalid)
+        plan = TablePlan.for_goal(
             [column for column in features if column not in declared],
             goal,
             target=None if self._declares_labels() else name,
@@ -164,9 +177,24 @@ class PrivateTableModel(BaseEstimator, ABC):
             most_classes=self._most_classes(),
             encoding=self._encoding(len(features)),
             holdout=checks.between("holdout", self.holdout, 0, MOST_HOLDOUT, HOLDOUT_RULE),
-            groups=_declared_groups(self.groups, features),
+            groups=_declared_groups(self.groups, columns),
             n=records,
         )
+        self._training_of(plan, self._estimator(_stand_in(plan)), columns=len(features))
+        return plan
+
+    def _training_of(self, plan: TablePlan, estimator: Any, columns: int) -> "_Training":
+        """Return the plan of the training stage for an encoded table; all checks of public arguments happen here.
+
+        ``plan`` calls this with a schema that stands in for the released one, so that no argument is refused after the
+        charge.
+        """
+        space = estimator._space(columns, None)
+        labels = estimator._planned_labels()
+        spec = estimator._spec(space, labels.target, plan.training_records)
+        spec = spec.clipped(descent_clip(spec) if isinstance(plan.method, SampledGradient) else default_clip(spec))
+        training = plan.method.plan_from_event(spec, plan.training_event, plan.training_goal)
+        return _Training(space, labels, training)
 
     def fit(self, X: object, y: object = None, *, target: str | None = None) -> Self:
         """Release the schema of a private table and a model of it, and charge both together to ``ledger``.
@@ -211,7 +239,11 @@ class PrivateTableModel(BaseEstimator, ABC):
         scored = checked_score_source(self.allow_unprotected_scores)
         unknown = _unknown_transformers(budget, seeded=seed is not None)
         rows = row_count(X, features)
-        plan = self.plan(features, name, public_rows(Adjacency.of(self.adjacency), self.n, rows))
+        plan = self.plan(
+            [column for column in names if column != target],
+            name,
+            public_rows(Adjacency.of(self.adjacency), self.n, rows),
+        )
         if plan.preparation is not None:
             warn_few_records(plan.preparation, plan.n, stacklevel=2)
         labels = y if target is None else next(raw_columns(X, [target]))
@@ -230,7 +262,9 @@ class PrivateTableModel(BaseEstimator, ABC):
         The declared parts of all records are checked before the coins are flipped, so that no error depends on them.
         """
         preparation = plan.preparation
-        names = [*(() if preparation is None else preparation.columns), *plan.declared]
+        grouped = plan.evaluation.groups if plan.evaluation is not None else None
+        own = () if preparation is None else preparation.columns
+        names = dict.fromkeys((*own, *plan.declared, *(() if grouped is None else (grouped.column,))))
         features = dict(zip(names, raw_columns(table, names), strict=True))
         declared = {name: features[name] for name in plan.declared}
         column, count = canonical_column(labels), common_length(features)
@@ -245,8 +279,8 @@ class PrivateTableModel(BaseEstimator, ABC):
         if self._declares_labels() and invalid_rows(self.invalid) == "raise":
             self._require_labels(column)
         if not plan.holdout:
-            own = None if preparation is None else preparation.read(features, column)
-            return _PrivateTable(own, declared, column, target)
+            private = None if preparation is None else preparation.read(features, column)
+            return _PrivateTable(private, declared, column, target)
         split = RecordSplit.by_coins(count, holdout=plan.holdout, stream=coins)
         return _PrivateTable(
             None if preparation is None else preparation.read(features, column, split.training),
@@ -333,11 +367,8 @@ class PrivateTableModel(BaseEstimator, ABC):
         encoder = prepared.encoder
         table = joined_columns({} if private.columns is None else private.columns.raw, private.declared)
         features = encoder.transform(table, sparse=prefers_sparse(encoder), unseen=self._unseen)
-        space = estimator._space(features.shape[1], None)
-        labels = estimator._planned_labels()
-        spec = estimator._spec(space, labels.target, plan.training_records)
-        spec = spec.clipped(descent_clip(spec) if isinstance(plan.method, SampledGradient) else default_clip(spec))
-        training = plan.method.plan_from_event(spec, plan.training_event, plan.training_goal)
+        stage = self._training_of(plan, estimator, columns=features.shape[1])
+        space, labels, training = stage.space, stage.labels, stage.plan
         y = cell_labels(private.labels, labels.classes)
         if not len(y):  # the coins chose no training record: one record of weight 0 stands for none, without an error
             missing = {name: [None] for name in encoder.columns}
@@ -457,9 +488,10 @@ class PrivateTableModel(BaseEstimator, ABC):
         self.model_.write_statement(path, fields=fields, overwrite=overwrite)
 
     def noise_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Refuse: the methods of this class do not add their noise to the coefficients.
+        """Return intervals for the coefficients without noise, if the method adds all of its noise to them.
 
-        The intervals exist for a pipeline of `PrivateTableEncoder` and a linear model with ``method="output"``.
+        `PrivateTableClassifier` and `PrivateTableRegressor` have no such method. A `PrivatePipeline` has one with a
+        model of ``method="output"``.
 
         Parameters
         ----------
@@ -469,7 +501,7 @@ class PrivateTableModel(BaseEstimator, ABC):
         Raises
         ------
         AssumptionError
-            Always after a fit; the message names the method and a fit that has intervals.
+            If the noise is not added to the coefficients; the message names the method and a fit that has intervals.
         """
         check_is_fitted(self)
         low, high = self.model_.noise_interval(level)
@@ -610,7 +642,15 @@ def class_scores(model: Any, rows: Any) -> Floats:
     return np.asarray(expit(model.decision_function(rows)), dtype=np.float64)
 
 
-def _declared_groups(groups: object, features: Sequence[str]) -> DeclaredGroups | None:
+def _stand_in(plan: TablePlan) -> PreparedTable:
+    """Return a table that stands in for the released one: its labels have the largest number of classes."""
+    preparation = plan.preparation
+    most = 2 if preparation is None else preparation.most_classes
+    table = PreparedTable.declared({**plan.declared, _STAND_IN: Numeric(-1.0, 1.0, canonical=True)})
+    return replace(table, classes=tuple(range(most)), label_range=(0.0, 1.0))
+
+
+def _declared_groups(groups: object, columns: Sequence[str]) -> DeclaredGroups | None:
     """Return the groups of the metrics: one column of the table with public values."""
     if groups is None:
         return None
@@ -618,7 +658,10 @@ def _declared_groups(groups: object, features: Sequence[str]) -> DeclaredGroups 
         rule = "must be a mapping with one column of the table"
         raise ParameterError(argument="groups", rule=rule, remedy='Give {"region": ["north", "south"]}, for example.')
     ((column, names),) = groups.items()
-    if column not in features:
-        rule = "must name a feature column of the table"
+    if str(column) not in columns:
+        rule = "must name a column of the table"
         raise ParameterError(argument="groups", rule=rule, got=shown(column))
+    if isinstance(names, str | bytes) or not isinstance(names, Sequence | np.ndarray):
+        rule = "must give a list of the public groups of the column"
+        raise ParameterError(argument="groups", rule=rule, got=shown(names))
     return DeclaredGroups(str(column), tuple(names))
