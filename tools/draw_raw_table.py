@@ -114,26 +114,19 @@ def draw_stages(path: Path) -> None:
 def draw_metrics(path: Path) -> None:
     """Draw the metrics of the example: intervals, ROC curve and calibration."""
     from dperm.report import evaluation_plots
+    from dperm.report.metric_facts import utility_facts
+    from dperm.report.metric_figures import StatedMetrics, draw_intervals
 
     plt = pyplot()
     metrics = measured().metrics_
     figure, panels = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained", width_ratios=(1.1, 1, 1))
-    draw_intervals(metrics.summary()[::-1], panels[0])
+    stated = StatedMetrics.of(utility_facts(metrics.to_dict(), 0.1))
+    assert stated is not None
+    draw_intervals(stated, panels[0])
+    panels[0].set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
     evaluation_plots.plot_roc_curve(metrics, panels[1])
     evaluation_plots.plot_calibration(metrics, panels[2]).legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
     save(figure, path)
-
-
-def draw_intervals(rows: list[dict[str, Any]], ax: Any) -> None:
-    """Draw each metric with its interval, the last one on top."""
-    values, low, high = (np.array([row[name] for row in rows]) for name in ("estimate", "low", "high"))
-    places = range(len(rows))
-    ends = [values - low, high - values]
-    ax.errorbar(values, places, xerr=ends, color=BLUE, linestyle="none", marker="o", markersize=5, capsize=3)
-    ax.set_yticks(places, [str(row["metric"]).partition(" (")[0] for row in rows], parse_math=False)
-    ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
-    ax.set(xlim=(0, 1.02), ylim=(-0.6, len(rows) - 0.4), xlabel="estimate with 95 % interval")
-    ax.grid(True, axis="x", color="#dddddd", linewidth=0.8)
 
 
 def draw_records(path: Path) -> None:

@@ -67,7 +67,7 @@ def test_every_format_has_metrics_and_guarantee_and_the_ledger_verifies_json(fit
     digest = hashlib.sha256(Path("model.dperm").read_bytes()).hexdigest()
     assert fields["public_quantities"]["evaluated_model"]["sha256_of_file"] == digest
     page = Path("m.html").read_text()
-    assert all(f'<figure id="{name}"' in page for name in ("roc", "calibration")) and "<script" not in page
+    assert all(f'<figure id="{name}"' in page for name in ("metrics", "roc", "calibration")) and "<script" not in page
     assert "| accuracy |" in Path("m.md").read_text() and "GAP" in Path("m.md").read_text()
 
 

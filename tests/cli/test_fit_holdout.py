@@ -32,7 +32,7 @@ def test_model_schema_and_metrics_are_one_charge_that_every_verb_accepts(raw, op
     names = ["preparation", "training", "evaluation"]
     assert [one["stage"] for one in found["stages"]] == names
     assert found["stages"][2]["records"] == "evaluation records, each with probability 0.2"
-    assert max(one["epsilon"] for one in found["stages"]) == found["guarantee"]["epsilon"] == 8
+    assert max(one["epsilon_alone"] for one in found["stages"]) == found["guarantee"]["epsilon"] == 8
     accuracy = found["metrics"]["accuracy"]
     assert 0 <= accuracy["low"] <= accuracy["value"] <= accuracy["high"] <= 1 and accuracy["value"] > 0.7
     assert list(found["metrics"]["groups"]) == ["private", "public", "other"]

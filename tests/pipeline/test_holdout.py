@@ -108,7 +108,7 @@ def test_every_part_spends_the_whole_guarantee(adjacency):
     assert (whole.evaluation, whole.event) == (None, whole.learning_event)
     assert whole.preparation.event == plan.preparation.event
     names = [stage["stage"] for stage in plan.stages]
-    assert names == ["preparation", "training", "evaluation"] and plan.stages[-1]["epsilon"] <= 1.0
+    assert names == ["preparation", "training", "evaluation"] and plan.stages[-1]["epsilon_alone"] <= 1.0
 
 
 def test_declared_tables_spend_nothing_on_their_preparation():
@@ -282,4 +282,4 @@ def test_the_noise_of_the_metrics_is_that_of_the_goal():
     """T85 under add/remove: sensitivity 1, so the noise multiplier is that of one Gaussian release at the goal."""
     plan = PrivateTableClassifier(epsilon=1.0, delta=1e-5, adjacency="add_remove").plan(["a"], "y")
     assert plan.evaluation.noise_deviation == pytest.approx(1 / 0.2680510774149594, rel=1e-3)  # golden/pipeline.json
-    assert math.isfinite(plan.stages[2]["epsilon"])
+    assert math.isfinite(plan.stages[2]["epsilon_alone"])

@@ -187,7 +187,7 @@ def test_the_statement_lists_every_metric_with_its_interval():
     listed = {one["metric"]: one for one in utility["metrics"]}
     assert {"accuracy", "area under the ROC curve", "Brier score", "recall, class 1"} <= set(listed)
     assert listed["accuracy"]["low"] == metrics.metrics_.accuracy.low
-    assert "cannot be checked" in utility["evaluated_on"]
+    assert "cannot be checked" in utility["evaluated on"]
     assert "T85" in str(statement["accountant"]["theorems"])
 
 

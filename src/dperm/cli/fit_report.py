@@ -132,7 +132,7 @@ def print_stages(stages: Sequence[Mapping[str, Any]]) -> None:
     print_table(
         ("stage", "releases", "reads", "epsilon by itself"),
         [
-            (str(one["stage"]), str(one["release"]), str(one["records"]), f"{plain_up(one['epsilon'])}")
+            (str(one["stage"]), str(one["release"]), str(one["records"]), f"{plain_up(one['epsilon_alone'])}")
             for one in stages
         ],
     )

@@ -271,11 +271,6 @@ class Metrics:
         for group, metrics in self.groups.items():
             yield from ((f"{name.replace('_', ' ')}, group {group}", one) for name, one in metrics.items())
 
-    def summary(self) -> list[dict[str, str | float]]:
-        """Return all metrics as rows of plain data: name, estimate, and the ends of the interval."""
-        listed = self._listed()
-        return [{"metric": name, "estimate": one.value, "low": one.low, "high": one.high} for name, one in listed]
-
     def to_dict(self) -> dict[str, Any]:
         """Return all metrics as plain data for JSON."""
 
@@ -286,7 +281,6 @@ class Metrics:
             "task": str(self.plan.task),
             "level": self.plan.level,
             "records": self.records,
-            "summary": self.summary(),
             **{name: one.to_dict() for name, one in self.estimates.items()},
             "groups": {name: plain(found) for name, found in self.groups.items()},
         }

@@ -30,6 +30,7 @@ from dperm.noise.bits import Bits, Stream
 from dperm.preparation.plan import about
 from dperm.preparation.prepared import TargetKind
 from dperm.presentation.facts import Fact
+from dperm.presentation.glossary import OTHER_GROUP
 from dperm.presentation.spelling import arg
 from dperm.privacy import GDP, ZCDP, Adjacency, ApproxDP, Release
 from dperm.privacy.guarantee import AnyGuarantee
@@ -50,8 +51,6 @@ USUAL_BINS, FEW_BINS, MANY_BINS = 20, 10, 40
 FEW_RECORDS, MANY_RECORDS = 100, 50_000
 """Public numbers of records below (in standard deviations of the noise) and above which `score_bins` differs."""
 SHORTEST_CLIP, LONGEST_CLIP = 1e-6, 0.25
-OTHER = "other"
-"""Name of the group of all records outside the declared groups."""
 SUM_ROUNDING = 2.0**-FRACTION
 """Bound on the distance of each rounded contribution of a record from the exact one, in the sums of a regression."""
 
@@ -75,15 +74,15 @@ class DeclaredGroups:
         """Check that the groups differ when they are read cell by cell."""
         object.__setattr__(self, "names", tuple(plain_label(name) for name in self.names))
         texts = [label_text(name) for name in self.names]
-        distinct = len({*texts, OTHER}) == len(texts) + 1
+        distinct = len({*texts, OTHER_GROUP}) == len(texts) + 1
         if not texts or not distinct or any(canonical_cell(name) is None for name in self.names):
-            rule = f"must be different public values, none of them missing or {OTHER!r}"
+            rule = f"must be different public values, none of them missing or {OTHER_GROUP!r}"
             raise ParameterError(argument="groups", rule=rule, remedy='Give {"sex": ["female", "male"]}, for example.')
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of all groups as text, "other" last."""
-        return (*map(label_text, self.names), OTHER)
+        return (*map(label_text, self.names), OTHER_GROUP)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -240,8 +240,8 @@ class TablePlan:
                 "release": product,
                 "records": self._records_of(name),
                 "noise": noise,
-                "epsilon": account(event, self.goal.adjacency).epsilon(self.goal.delta),
-                "delta": self.goal.delta,
+                "epsilon_alone": account(event, self.goal.adjacency).epsilon(self.goal.delta),
+                "delta_alone": self.goal.delta,
             }
             for name, product, noise, event in rows
         )

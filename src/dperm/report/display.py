@@ -14,6 +14,7 @@ from dperm.presentation.phrases import capitalize
 from dperm.report import fields as names
 from dperm.report.audits import audits_for_display
 from dperm.report.definitions import is_count_protected, neighbours
+from dperm.report.metric_facts import shown_metrics
 from dperm.report.utility import with_measure_names
 
 NumberFormat = Callable[[float], str]
@@ -141,18 +142,10 @@ def _sentence(value: object) -> object:
     return capitalize(value)
 
 
-def _utility(value: object) -> object:
-    """Name the points of a measured utility, and leave the curves of private metrics to the plots."""
-    if not isinstance(value, Mapping):
-        return value
-    return with_measure_names({key: item for key, item in value.items() if key not in _CURVES})
-
-
-_CURVES = ("auc", "roc", "calibration", "classes", "confusion")
 _PREPARE: dict[str, Callable[[object], object]] = {
     **dict.fromkeys(("flavour", "unit_of_privacy", "trust_model", "adjacency", "covered", "composition"), _sentence),
     "data_domain": _named({names.DECLARED: "columns, with enforced bounds and categories"}),
-    "utility": _utility,
+    "utility": lambda value: shown_metrics(with_measure_names(value)),
     "profile": _profile,
     "mechanism": _named(_MECHANISM_TERMS),
     "sampling": _named(_SAMPLING_TERMS),

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dperm.errors import ParameterError
-from dperm.evaluation.estimate import Estimate
-from dperm.evaluation.metrics import CalibrationBin, Metrics, RocCurve
 from dperm.report.plot_style import FIRST, INK, LEFT, LINE, legend_above, new_axes, save, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from dperm.evaluation.estimate import Estimate
+    from dperm.evaluation.metrics import CalibrationBin, Metrics, RocCurve
 
 _SQUARE = (4.8, 4.8)
 _MOST_CELLS = 12
@@ -29,7 +30,9 @@ _WIDEST = 0.7
 """Intervals of calibration bins longer than this are left out: the noise hides these bins."""
 
 
-def plot_roc_curve(metrics: Metrics, ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None) -> "Axes":
+def plot_roc_curve(
+    metrics: "Metrics", ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None
+) -> "Axes":
     """Plot the ROC curve of the positive class, with a band of intervals of the true-positive rate.
 
     Parameters
@@ -57,7 +60,7 @@ def plot_roc_curve(metrics: Metrics, ax: "Axes | None" = None, *, path: "str | P
     return save(draw_roc_curve(roc, auc, new_axes(*_SQUARE) if ax is None else ax), path)
 
 
-def draw_roc_curve(roc: RocCurve, auc: Estimate, ax: "Axes") -> "Axes":
+def draw_roc_curve(roc: "RocCurve", auc: "Estimate", ax: "Axes") -> "Axes":
     """Draw a ROC curve with its band on the axes.
 
     Parameters
@@ -79,7 +82,7 @@ def draw_roc_curve(roc: RocCurve, auc: Estimate, ax: "Axes") -> "Axes":
 
 
 def plot_calibration(
-    metrics: Metrics, ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None
+    metrics: "Metrics", ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None
 ) -> "Axes":
     """Plot the share of positive records against the score, with an interval for each score bin.
 
@@ -105,7 +108,7 @@ def plot_calibration(
     return save(draw_calibration(metrics.calibration, new_axes(*_SQUARE) if ax is None else ax), path)
 
 
-def draw_calibration(bins: Sequence[CalibrationBin], ax: "Axes") -> "Axes":
+def draw_calibration(bins: "Sequence[CalibrationBin]", ax: "Axes") -> "Axes":
     """Draw the share of positive records in each score bin on the axes.
 
     Parameters
@@ -128,7 +131,9 @@ def draw_calibration(bins: Sequence[CalibrationBin], ax: "Axes") -> "Axes":
     return tidy(ax)
 
 
-def plot_confusion(metrics: Metrics, ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None) -> "Axes":
+def plot_confusion(
+    metrics: "Metrics", ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None
+) -> "Axes":
     """Plot the share of the records of each true class that have each predicted class.
 
     Up to 12 classes, cells show the share with its interval.

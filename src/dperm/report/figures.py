@@ -9,26 +9,25 @@ matplotlib settings.
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from dperm.evaluation.estimate import Estimate
-from dperm.evaluation.metrics import CalibrationBin, RocCurve
 from dperm.presentation.nested_data import html_details
 from dperm.presentation.numbers import format_number, format_remaining, format_up
 from dperm.presentation.phrases import capitalize
 from dperm.presentation.tables import TextTable
 from dperm.privacy.profile import PrivacyProfile
-from dperm.report import plots
+from dperm.report import metric_figures, plots
 from dperm.report.budget_facts import account_name, covering_accounts
 from dperm.report.definitions import changed_by, unit_of
 from dperm.report.evaluation_plots import draw_calibration, draw_roc_curve
 from dperm.report.field_values import is_pair, known_part, stated_part, uncovered_parts
 from dperm.report.headline import format_rate
+from dperm.report.metric_figures import StatedMetrics
 from dperm.report.plot_style import COLORS, INK, INSTALL, LINE
 from dperm.report.profile_samples import ProfileSamples
 from dperm.report.utility import MeasuredUtility, measured_utility
@@ -93,15 +92,53 @@ def _figures(fields: Mapping[str, object], profile: PrivacyProfile | None) -> It
         yield _attack(samples, unit_of(fields), changed_by(fields))
         yield _profile(samples, fields["parameters"])
     value = fields["utility"]
+    yield from _metrics(known_part("utility", value) if is_pair("utility", value) else None)
     utility = measured_utility(stated_part("utility", value) if is_pair("utility", value) else value)
     if utility is not None:
         yield _utility(utility)
-    yield from _curves(known_part("utility", value) if is_pair("utility", value) else None)
     receipt = known_part("ledger_entry", fields["ledger_entry"])
     if isinstance(receipt, Mapping):
         covering = [one for one in covering_accounts(receipt) if one is not receipt]
         budgets = [one for one in (*covering, receipt) if {"spent", "capacity"} <= one.keys()]
         yield from (_budget(one, place, named=bool(receipt.get("parents"))) for place, one in enumerate(budgets))
+
+
+def _metrics(utility: object) -> Iterator[PageFigure]:
+    """Yield the plots of private metrics; nothing without metrics."""
+    metrics = StatedMetrics.of(utility)
+    if metrics is None:
+        return
+    covered = f"The {metrics.described_level} intervals cover sampling and privacy noise."
+    if metrics.shares:
+        table = _numbers(("metric", "estimate", "low", "high"), metrics.rows)
+        height = 1.0 + 0.27 * len(metrics.shares)
+        draw = partial(metric_figures.draw_intervals, metrics)
+        yield PageFigure("metrics", "Private metrics", covered, draw, table, height)
+    if metrics.roc is not None and metrics.auc is not None:
+        columns = ("thresholds", "false_positive_rates", "true_positive_rates", "low", "high")
+        points = zip(*(metrics.roc[name] for name in columns), strict=True)
+        rows = [dict(zip(columns, row, strict=True)) for row in points]
+        caption = f"True-positive rate against false-positive rate at the edges of the score bins. {covered}"
+        table = _numbers(columns, rows)
+        curve = partial(draw_roc_curve, metrics.curve, metrics.auc)
+        yield PageFigure("roc", "ROC curve", caption, curve, table, _TALL)
+    if metrics.calibration is not None:
+        caption = (
+            f"Share of positive records among the records of each score bin. {covered} Bins that the noise hides are "
+            "left out of the plot."
+        )
+        table = _numbers(("left", "right", "value", "low", "high"), metrics.calibration)
+        shares = partial(draw_calibration, metrics.bins)
+        yield PageFigure("calibration", "Calibration", caption, shares, table, _TALL)
+
+
+def _numbers(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return numbers and names as an HTML table."""
+    cells = [
+        [format_number(row[name]) if isinstance(row[name], int | float) else str(row[name]) for name in columns]
+        for row in rows
+    ]
+    return TextTable([name.replace("_", " ") for name in columns], cells).html()
 
 
 def _attack(samples: ProfileSamples, unit: str, changed: str) -> PageFigure:
@@ -137,32 +174,6 @@ def _utility(utility: MeasuredUtility) -> PageFigure:
     caption = f"{capitalize(utility.measure)} against epsilon, as measured and stated by the curator.{levels}{ends}{on}"
     draw = partial(plots.accuracy_against_epsilon, utility)
     return PageFigure("usefulness", "Utility against epsilon", caption, draw, table)
-
-
-def _curves(metrics: object) -> Iterator[PageFigure]:
-    """Yield the ROC curve and the calibration of an evaluation stage, from the stored numbers."""
-    if not isinstance(metrics, Mapping) or not {"auc", "roc", "calibration"} <= metrics.keys():
-        return
-    auc, roc = Estimate(**metrics["auc"]), RocCurve(**{name: tuple(item) for name, item in metrics["roc"].items()})
-    points = zip(roc.false_positive_rates, roc.true_positive_rates, roc.low, roc.high, strict=True)
-    rows = [[format_number(number) for number in point] for point in points]
-    table = TextTable(("false-positive rate", "true-positive rate", "low", "high"), rows).html()
-    caption = (
-        f"The area under the curve is {format_number(auc.value)}, with the {100 * auc.level:g} % interval "
-        f"[{format_number(auc.low)}, {format_number(auc.high)}]. Intervals cover sampling and privacy noise."
-    )
-    yield PageFigure("roc", "ROC curve", caption, partial(draw_roc_curve, roc, auc), table, height=_TALL)
-    bins = [_calibration_bin(one) for one in metrics["calibration"]]
-    numbers = [(one.left, one.right, one.rate.value, one.rate.low, one.rate.high) for one in bins]
-    cells = [list(map(format_number, row)) for row in numbers]
-    table = TextTable(("score above", "up to", "share of positive records", "low", "high"), cells).html()
-    caption = "Share of positive records against the score of the model; bins that the noise hides are left out."
-    yield PageFigure("calibration", "Calibration", caption, partial(draw_calibration, bins), table, height=_TALL)
-
-
-def _calibration_bin(stored: Mapping[str, Any]) -> CalibrationBin:
-    rate = Estimate(**{name: stored[name] for name in ("value", "low", "high", "level")})
-    return CalibrationBin(left=stored["left"], right=stored["right"], records=stored["records"], rate=rate)
 
 
 def _budget(receipt: Mapping[str, Any], place: int, *, named: bool) -> PageFigure:

@@ -14,13 +14,14 @@ from dperm.report.display import displayed_field, for_display
 from dperm.report.field_values import gaps_of, known_part, stated_part
 from dperm.report.fields import TIERS, NumberedField, gap_text
 from dperm.report.headline import headline_sentences, headline_title
-from dperm.report.run_facts import METRICS, STAGES
+from dperm.report.metric_facts import ROWS
+from dperm.report.run_facts import STAGES
 from dperm.report.summary import exclusions, guarantee_sentences, heading, key_facts, title_of
 
 _ELSEWHERE = ("event",)
 """Keys shown with the definitions at the end."""
-_TABLES = {"mechanism": STAGES, "utility": METRICS}
-"""Facts shown as tables, by field."""
+_TABLES = {"mechanism": STAGES, "utility": ROWS}
+"""Parts of fields that are shown as tables."""
 
 
 def markdown(fields: Mapping[str, object]) -> str:
@@ -72,7 +73,7 @@ def _field(key: str, value: object) -> Iterator[str]:
     known, stated = known_part(key, value), stated_part(key, value)
     if known is not None:
         yield from (*markdown_lines(for_display(key, _without_event(known))), "")
-    yield from _tables(key, known)
+    yield from _table(key, known)
     if stated == names.NOT_STATED:
         yield from (f"**GAP.** {escape_markdown(gap_text(key))}", "")
     elif stated is not None:
@@ -85,14 +86,14 @@ def _without_event(known: object) -> object:
     return known
 
 
-def _tables(key: str, known: object) -> Iterator[str]:
-    """Yield the stages and the metrics of a release as tables."""
-    name = _TABLES.get(key)
-    rows = known.get(name) if name is not None and isinstance(known, Mapping) else None
-    shown = for_display(key, {name: rows}) if rows else {}
-    table = table_of(shown.get(name)) if isinstance(shown, Mapping) else None
-    if table is not None:
-        yield from (f"*{capitalize(str(name))}*", "", table.markdown(), "")
+def _table(key: str, known: object) -> Iterator[str]:
+    """Yield the stages of a release, or its metrics, as a table; nothing for other fields."""
+    part = _TABLES.get(key)
+    rows = known.get(part) if part is not None and isinstance(known, Mapping) else None
+    shown = for_display(key, {part: rows}) if rows else {}
+    table = table_of(shown.get(part)) if isinstance(shown, Mapping) else None
+    if part is not None and table is not None:
+        yield from (f"*{capitalize(part)}*", "", table.markdown(), "")
 
 
 def _mathematics(fields: Mapping[str, object]) -> Iterator[str]:

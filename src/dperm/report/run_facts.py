@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Facts about the run: the release, its protection and the limitations of the guarantee."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from dperm.data.pipeline_steps import PRIVATE_STEPS, UNKNOWN
 from dperm.privacy.record import Record
 from dperm.report import fields as names
 from dperm.report.budget_facts import budget_facts
 from dperm.report.definitions import GROUP, contribution
+from dperm.report.metric_facts import utility_facts
 from dperm.report.schema_facts import (
     ENCODERS,
     RELEASED,
@@ -62,14 +63,6 @@ PREPARED_EVALUATED_FIT = (
     "This fit only: the schema that was found privately (bins, categories, ranges and classes), the coefficients, the "
     "metrics in field 30, and anything computed from them alone. One guarantee covers schema, model and metrics "
     "together."
-)
-HELD_OUT = (
-    "records that no other stage read; a secret coin flip chose each of them with probability {:g}. The intervals "
-    "cover the sampling of the records and the noise."
-)
-GIVEN_RECORDS = (
-    "the records of this release, on which the model must not have been trained; this cannot be checked. The intervals "
-    "cover the sampling of the records and the noise."
 )
 COINS = "one secret coin flip for each record, which makes it an evaluation record with probability {:g}"
 STAGES, METRICS, HOLDOUT = "stages", "metrics", "holdout"
@@ -136,6 +129,9 @@ LIMITS = (
     "Running time and memory use are not covered.",
     "The guarantee relies on AES-256, on the operating system's random numbers, and on the assumption that the "
     "quantities declared public (field 11) were not derived from the data.",
+)
+SCORES_EXCEPT_METRICS = (
+    "Scores, plots and error messages computed from the private data are not covered, except the metrics in field 30."
 )
 CLIPPED = {
     "logistic": (
@@ -242,38 +238,18 @@ def _fit_facts(record: Record) -> dict[str, object]:
     taken = {name: public.pop(name) for name in TAKEN_AS_PUBLIC if name in public}
     method = public.pop("method", UNNAMED)
     metrics = public.pop(METRICS, None)
-    if isinstance(stages := public.get(STAGES), list | tuple):
-        public[STAGES] = [_in_order(stage, ("stage", "release", "records", "noise")) for stage in stages]
+    utility = {"utility": utility_facts(metrics, public.get(HOLDOUT))} if isinstance(metrics, Mapping) else {}
     return {
         "public_quantities": taken,
         "mechanism": {"name": method, **public, "event": record.event},
         "covered": COVERED_FIT_ONLY
         if uncovered_transformers(record)
         else " ".join((_covered_by_fit(method, record), *schema_sentences(record))),
-        **({} if metrics is None else {"utility": _utility_facts(metrics, public[HOLDOUT])}),
+        **utility,
         "preprocessing": _preprocessing(record, _usual_preprocessing(record)),
         "nonprivate_statistics": _usual_statistics(record),
         **why,
     }
-
-
-def _utility_facts(metrics: object, holdout: object = None) -> dict[str, object]:
-    """Return the metrics of an evaluation: the table for readers, and the numbers of the plots.
-
-    ``holdout`` is the probability with which a record was held out; None if the release is an evaluation alone.
-    """
-    data = dict(metrics) if isinstance(metrics, Mapping) else {}
-    shown = {key: data[key] for key in ("records", "level") if key in data}
-    curves = {key: data[key] for key in ("auc", "roc", "calibration", "classes", "confusion") if data.get(key)}
-    on = HELD_OUT.format(holdout) if isinstance(holdout, int | float) else GIVEN_RECORDS
-    rows = [_in_order(row, ("metric", "estimate", "low", "high")) for row in data.get("summary", [])]
-    return {"evaluated_on": on, **shown, METRICS: rows, **curves}
-
-
-def _in_order(row: Mapping[str, object], names: Sequence[str]) -> dict[str, object]:
-    """Return a row of a table in the order of ``names``, since records sort their keys; other keys follow."""
-    first = {name: row[name] for name in names if name in row}
-    return first | {name: item for name, item in row.items() if name not in first}
 
 
 def _usual_preprocessing(record: Record) -> str:
@@ -339,7 +315,7 @@ def _other_facts(record: Record) -> dict[str, object]:
     metrics = public.pop(METRICS, None)
     return {
         "public_quantities": public,
-        **({} if metrics is None else {"utility": _utility_facts(metrics)}),
+        **({"utility": utility_facts(metrics)} if isinstance(metrics, Mapping) else {}),
         "mechanism": {"name": name, "event": record.event},
         "covered": ONE_RELEASE,
     }
@@ -380,7 +356,8 @@ def _limits(record: Record) -> tuple[str, ...]:
         *uncovered_transformers(record),
         *uncovered_scores(record),
         *schema_sentences(record),
-        *LIMITS[:-1],
+        SCORES_EXCEPT_METRICS if METRICS in record.public else LIMITS[0],
+        *LIMITS[1:-1],
         _assumed(record),
         *_clipping_effects(record),
         *((FAST,) if record.grade == "fast" else ()),

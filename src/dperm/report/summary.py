@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from dperm.presentation.glossary import method_description, term
-from dperm.presentation.numbers import format_parameters, format_up
+from dperm.presentation.numbers import format_number, format_parameters, format_up
 from dperm.presentation.phrases import capitalize, join_sentences
 from dperm.privacy.protection import format_success, is_effective
 from dperm.report import fields as names
@@ -25,8 +25,17 @@ from dperm.report.budget_facts import (
     time_of_charge,
 )
 from dperm.report.definitions import change, is_count_protected, neighbours, several_units, unit_of
-from dperm.report.field_values import as_mapping, receipt_of, stated_part, uncovered_parts, uncovered_scores_alone
+from dperm.report.field_values import (
+    as_mapping,
+    is_pair,
+    known_part,
+    receipt_of,
+    stated_part,
+    uncovered_parts,
+    uncovered_scores_alone,
+)
 from dperm.report.headline import NO_LIMIT, headline
+from dperm.report.metric_facts import DIGITS, ROWS
 
 NO_GUARANTEE = "There is no guarantee for the people in the data. Handle the release like the data themselves."
 CLAIMED_ONLY = (
@@ -174,6 +183,7 @@ def _all_facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     yield _count_name("records", protected), _format_count(public.get("n"), protected)
     yield _count_name("groups of records", protected), _format_count(public.get("n_groups"), protected)
     yield "Method", method_description(mechanism.get("name", ""))
+    yield _first_metric(fields)
     yield "Data set", str(entry.get("dataset", ""))
     yield "Charged to", _charged(entry)
     for ancestor in ancestors_from_top(entry):
@@ -183,6 +193,18 @@ def _all_facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
         yield title, f"{limit} when this release was charged; spent: {spending}"
     yield f"Limit of {_short_name(entry)}", _limit(entry, private)
     yield "Time of the run", str(fields["time"]).replace("T", " ").replace("+00:00", " UTC")
+
+
+def _first_metric(fields: Mapping[str, object]) -> tuple[str, str]:
+    """Return the first metric of an evaluation stage with its interval; an empty text without one."""
+    known = as_mapping(known_part("utility", fields["utility"])) if is_pair("utility", fields["utility"]) else {}
+    rows = known.get(ROWS)
+    if not isinstance(rows, list) or not rows:
+        return "", ""
+    first = as_mapping(rows[0])
+    low, value, high = (format_number(float(first[name]), digits=DIGITS) for name in ("low", "estimate", "high"))
+    level = 100 * float(str(known.get("level", 0.95)))
+    return f"{capitalize(str(first['metric']))} on held-out records", f"{value} ({level:g} % interval {low} to {high})"
 
 
 def _short_name(receipt: Mapping[str, Any]) -> str:
