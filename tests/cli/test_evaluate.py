@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``dperm evaluate``: private metrics of a saved model, charged once."""
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -63,6 +64,8 @@ def test_every_format_has_metrics_and_guarantee_and_the_ledger_verifies_json(fit
     assert "all valid" in ends(0, "ledger verify census.ledger --model m.json").stdout
     fields = json.loads(Path("m.json").read_text())["fields"]
     assert fields["utility"]["known"]["roc"]["thresholds"][-1] == 0 and fields["goal"]["epsilon"] == 2
+    digest = hashlib.sha256(Path("model.dperm").read_bytes()).hexdigest()
+    assert fields["public_quantities"]["evaluated_model"]["sha256_of_file"] == digest
     page = Path("m.html").read_text()
     assert all(f'<figure id="{name}"' in page for name in ("metrics", "roc", "calibration")) and "<script" not in page
     assert "| accuracy |" in Path("m.md").read_text() and "GAP" in Path("m.md").read_text()

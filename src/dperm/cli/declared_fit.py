@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dperm.cli.fit_request import estimator_class
 from dperm.cli.prepared_columns import PreparedColumns
-from dperm.cli.prepared_fit import TASKS, PreparedFitRequest
+from dperm.cli.prepared_fit import TASKS, PreparedFitRequest, refuse_options
 from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -70,6 +70,44 @@ class DeclaredFitRequest(PreparedFitRequest):
         return {**super().options, "prepare": False, **own}
 
 
+def declared_fit_request(
+    schema: "Schema",
+    path: Path | None,
+    *,
+    C: float | None,
+    released: object,
+    separator: str,
+    **options: Any,
+) -> DeclaredFitRequest:
+    """Return the request of a fit with a complete schema and private metrics.
+
+    Parameters
+    ----------
+    schema, path
+        Schema, and its file for messages.
+    C
+        Option --C, which is refused.
+    released
+        Facts of the release of a privately found schema, which is refused; None for declarations.
+    separator
+        Separator of the cells of a CSV file, by its name.
+    **options
+        Further fields of `DeclaredFitRequest`.
+
+    Raises
+    ------
+    ParameterError
+        If one event cannot be fixed for model and metrics before the data are read.
+    """
+    refuse_options({"--C": C}, REGULARIZED)
+    require_early_event(options["method"])
+    require_one_guarantee(options["epsilon"], options["delta"], path, released)
+    assert schema.target is not None  # `read_schema` has checked it
+    task = TASKS[0] if schema.target.classes is not None else TASKS[1]
+    columns = declared_columns(schema, separator)
+    return DeclaredFitRequest(columns=columns, task=task, most_classes=None, **options)
+
+
 def declared_columns(schema: "Schema", separator: str) -> PreparedColumns:
     """Return the columns of a complete schema, of which none is prepared."""
     from dperm.data.schema import PartialSchema
@@ -78,12 +116,6 @@ def declared_columns(schema: "Schema", separator: str) -> PreparedColumns:
     partial = PartialSchema(schema.encoder.columns, schema.target)
     features = tuple(schema.encoder.columns)
     return PreparedColumns(features=features, target=schema.target.name, schema=partial, separator=separator)
-
-
-def declared_task(schema: "Schema") -> str:
-    """Return the task of the declared target."""
-    assert schema.target is not None  # `read_schema` has checked it
-    return TASKS[0] if schema.target.classes is not None else TASKS[1]
 
 
 def require_one_guarantee(epsilon: float, delta: float, path: Path | None, released: object) -> None:

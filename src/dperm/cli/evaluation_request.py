@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from dperm.data.schema import Schema
     from dperm.evaluation import EvaluationPlan, Metrics
     from dperm.privacy import Release
-    from dperm.report import Statement
 
 SUFFIXES = (".json", ".html", ".md")
 SEEDED = "none: NOT PRIVATE, because the noise was drawn from a seed"
@@ -144,7 +143,16 @@ class EvaluationRequest:
             done = self.metrics.set_params(ledger=budget).evaluate(
                 self.estimator, features, exact[self.target], groups=None if column is None else exact[column]
             )
-        return FinishedEvaluation(done.release_, done.statement_, type(self.estimator).__name__)
+        return FinishedEvaluation(self._named(done.release_, done.metrics_), type(self.estimator).__name__)
+
+    def _named(self, release: "Release[Metrics]", metrics: "Metrics") -> "Release[Metrics]":
+        """Return the release with the metrics, and the class and digest of the model, among its public facts."""
+        from dperm.report.run_facts import METRICS
+
+        evaluated = {"class": type(self.estimator).__name__, "sha256_of_file": self.options["model"]}
+        found = {**release.record.public, METRICS: metrics.to_dict(), "evaluated_model": evaluated}
+        named: Release[Metrics] = release.with_public(found)
+        return named
 
     def stored_entry(self, path: Path) -> tuple[object, object]:
         """Return request id and digest of the receipt in an evaluation file; None without one."""
@@ -173,14 +181,11 @@ class FinishedEvaluation:
     ----------
     release
         Release of the metrics.
-    statement
-        Privacy statement with the metrics.
     model
         Class of the evaluated model.
     """
 
     release: "Release[Metrics]"
-    statement: "Statement"
     model: str
 
     @property
@@ -195,14 +200,15 @@ class FinishedEvaluation:
             file.write(self._content(path.suffix.lower()).encode())
 
     def _content(self, suffix: str) -> str:
-        from dperm.report import page
+        from dperm.report import page, statement
 
+        found = statement(self.release)
         if suffix == ".json":
-            return self.statement.to_json(indent=1) + "\n"
+            return found.to_json(indent=1) + "\n"
         if suffix == ".md":
-            text = self.statement.to_markdown()
+            text = found.to_markdown()
         else:
-            text = page(self.statement, self.release.profile if self.release.record.is_private else None)
+            text = page(found, self.release.profile if self.release.record.is_private else None)
         return f"{text}{self._receipt_line}"
 
     @property

@@ -99,14 +99,7 @@ def fit(
         with Interrupts() as interrupts, note_nothing_charged(interrupts):
             from dperm.cli.charged_run import RunFiles, run_charged
             from dperm.cli.charging import Account, delta_of, relation_of
-            from dperm.cli.declared_fit import (
-                REGULARIZED,
-                DeclaredFitRequest,
-                declared_columns,
-                declared_task,
-                require_early_event,
-                require_one_guarantee,
-            )
+            from dperm.cli.declared_fit import declared_fit_request
             from dperm.cli.declared_groups import declared_groups
             from dperm.cli.fit_request import FitRequest, checked_privacy, read_schema
             from dperm.cli.prepared_columns import prepared_columns
@@ -158,12 +151,7 @@ def fit(
                 refuse_options(preparing, _PREPARE_ONLY)
                 declared = _with_hint(schema, lambda: read_schema(schema, target, data))
                 released = None if schema is None else _checked_release(schema, not_private=not_private)
-                if share:
-                    refuse_options({"--C": C}, REGULARIZED)
-                    require_early_event(method)
                 charged = Account.of(ledger, account, request_id)
-                if share:
-                    require_one_guarantee(size, delta_of(charged, delta), schema, released)
                 common: dict[str, Any] = {
                     "epsilon": size,
                     "delta": delta_of(charged, delta),
@@ -178,14 +166,8 @@ def fit(
                 }
                 name = separator_name(separator)
                 if share:
-                    request = DeclaredFitRequest(
-                        columns=declared_columns(declared, name),
-                        task=declared_task(declared),
-                        most_classes=None,
-                        holdout=share,
-                        groups=named,
-                        **common,
-                    )
+                    common |= {"holdout": share, "groups": named}
+                    request = declared_fit_request(declared, schema, C=C, released=released, separator=name, **common)
                 else:
                     request = FitRequest(schema=declared, C=C, separator=name, schema_release=released, **common)
             inputs = (data, *([schema] if schema else []), *([Path(ledger)] if ledger else []))

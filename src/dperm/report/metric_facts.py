@@ -24,7 +24,10 @@ EVALUATED, ROWS, CURVES = "evaluated on", "metrics", ("auc", "roc", "calibration
 """Keys of a utility field with metrics: the records, the rows of a table, and the numbers of the plots."""
 DIGITS = 3
 """Significant digits of metrics."""
-_TERMS = {"records": "evaluated records, by a noisy count", "level": "nominal coverage of the intervals"}
+_TERMS = {
+    "records": "evaluated records (a noisy count if the number is private)",
+    "level": "nominal coverage of the intervals",
+}
 HELD_OUT = (
     "records that no other stage read; a secret coin flip chose each of them with probability {:g}. The intervals "
     "cover the sampling of the records and the noise."

@@ -27,31 +27,20 @@ def evaluated_request(
         If an option cannot be used with --holdout, or --n is missing under replace_one.
     """
     from dperm.cli.charging import delta_of, relation_of
-    from dperm.cli.declared_fit import (
-        REGULARIZED,
-        DeclaredFitRequest,
-        declared_columns,
-        declared_task,
-        require_early_event,
-        require_one_guarantee,
-    )
+    from dperm.cli.declared_fit import declared_fit_request
     from dperm.cli.declared_groups import declared_groups
     from dperm.cli.fit_request import read_schema
     from dperm.cli.plan.fit_plan import require_planned
-    from dperm.cli.prepared_fit import refuse_options
     from dperm.cli.schema_fit import schema_release
 
-    schema = read_schema(options.schema, None, None)
-    refuse_options({"--C": options.C}, REGULARIZED)
-    require_early_event(options.method)
-    delta = delta_of(account, privacy.delta)
-    require_one_guarantee(privacy.size, delta, options.schema, schema_release(options.schema))
-    request = DeclaredFitRequest(
-        columns=declared_columns(schema, ","),
-        task=declared_task(schema),
-        most_classes=None,
+    request = declared_fit_request(
+        read_schema(options.schema, None, None),
+        options.schema,
+        C=options.C,
+        released=schema_release(options.schema),
+        separator=",",
         epsilon=privacy.size,
-        delta=delta,
+        delta=delta_of(account, privacy.delta),
         adjacency=relation_of(account, privacy.adjacency),
         method=options.method,
         estimator=options.estimator,
