@@ -206,7 +206,7 @@ MUTANTS = [
     Mutant(
         "parts with fresh coins are composed as the part with the largest delta at 0 (T71)",
         "accounting/parallel.py",
-        "    mirrored = tuple(dict.fromkeys(_composition(event, _REVERSED[direction]) for event in events))\n",
+        "    mirrored = tuple(dict.fromkeys(composition_of(event, REVERSED[direction]) for event in events))\n",
         "    return max(laws, key=lambda law: law.delta(0.0))\n",
         f"{STAGES}::test_parts_with_fresh_coins_cost_more_than_the_larger_composition",
     ),

@@ -3,6 +3,7 @@
 """Privacy accounting: events, their composition, and the resulting privacy profile."""
 
 from dperm.accounting.account import account as account
+from dperm.accounting.best_of import BestOf as BestOf
 from dperm.accounting.bounded_range import BoundedRange as BoundedRange
 from dperm.accounting.budget import Budget as Budget
 from dperm.accounting.budget import Reservation as Reservation
@@ -17,6 +18,7 @@ from dperm.accounting.memory_budget import MemoryBudget as MemoryBudget
 from dperm.accounting.objective import PerturbedObjective as PerturbedObjective
 from dperm.accounting.parallel import ParallelParts as ParallelParts
 from dperm.accounting.replace_only import ReplaceOneOnly as ReplaceOneOnly
+from dperm.accounting.runs import Runs as Runs
 from dperm.accounting.sampled import Poisson as Poisson
 from dperm.accounting.sampled import WithoutReplacement as WithoutReplacement
 from dperm.accounting.serialize import event_from_json as event_from_json

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field, replace
 
 from dperm import checks
+from dperm.accounting import closed
+from dperm.accounting.best_of import BestOf
 from dperm.accounting.composition import Composition
 from dperm.accounting.curve import ProfileCurve
 from dperm.accounting.engines import Answer, estimate_epsilon, solve_delta, solve_epsilon
@@ -13,12 +15,16 @@ from dperm.accounting.event import Event, elementary
 from dperm.accounting.parallel import ParallelParts
 from dperm.checks import shown
 from dperm.errors import AdjacencyError, ParameterError
-from dperm.privacy.adjacency import Adjacency
+from dperm.privacy.adjacency import Adjacency, Direction
 from dperm.privacy.group import replace_one_profile
 from dperm.privacy.profile import PrivacyProfile, tradeoff_from_delta
 
 WIDE = 0.01  # relative width from which a curve's epsilon is solved for on its own
 RATE = 1e-9  # a smaller delta makes no difference to a rate
+FARTHEST = 1e9  # end of the search for a selection's epsilon
+PUSHES = (0.0, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)  # relative, until a bound holds
+LARGE_DELTA = 0.05  # from which the convex bound of T82 is evaluated
+SELECTION = "the upper end is the least of T80, T81, T83 and T151; the lower end is an explicit scorer"
 EPSILON = "It is the epsilon of an (epsilon, delta) statement."
 DELTA = "It is the delta of an (epsilon, delta) statement, usually well below 1/n."
 
@@ -43,7 +49,7 @@ def account(event: Event, adjacency: Adjacency | str | None = None) -> "Accounte
 
     Returns
     -------
-    ComposedProfile, ReplaceOneReading or ParallelProfile
+    ComposedProfile, ReplaceOneReading, ParallelProfile or SelectionProfile
         A `PrivacyProfile` with ``epsilon``, ``delta`` and ``tradeoff``, and with lower and upper bounds on epsilon and
         delta.
 
@@ -69,6 +75,11 @@ def account(event: Event, adjacency: Adjacency | str | None = None) -> "Accounte
     if isinstance(alone, ParallelParts):
         return ParallelProfile(event, relation, tuple(account(part, relation) for part in alone.events))
     readings = {single.reading(relation) for single, _ in singles}
+    if isinstance(alone, BestOf):
+        if readings == {relation}:
+            return SelectionProfile(alone, relation)
+        _require_add_remove(event)
+        return ReplaceOneReading(SelectionProfile(alone, Adjacency.ADD_REMOVE))
     if readings == {relation}:
         return ComposedProfile(event, relation, _directions(event, relation))
     _require_add_remove(event)
@@ -201,7 +212,7 @@ class ReplaceOneReading(PrivacyProfile):
     The bound is valid but not tight. The brackets enclose this bound, not the exact replace-one profile.
     """
 
-    wider: ComposedProfile
+    wider: "ComposedProfile | SelectionProfile"
 
     adjacency = Adjacency.REPLACE_ONE
 
@@ -322,5 +333,84 @@ class LargestCurve(PrivacyProfile):
         return max(low for low, _ in brackets), max(high for _, high in brackets)
 
 
-AccountedProfile = ComposedProfile | ReplaceOneReading | ParallelProfile
+@dataclass(frozen=True)
+class SelectionProfile(PrivacyProfile):
+    """Bounds on the profile of one `BestOf` event: proved bounds above, an explicit scorer below (T80)."""
+
+    event: BestOf
+    adjacency: Adjacency
+
+    def epsilon(self, delta: float) -> float:
+        """Return an upper bound on the smallest epsilon at ``delta``, without the search for a lower bound."""
+        target = checks.small_delta("delta", delta, DELTA)
+        most = max(self.event.bound(direction).ceiling for direction in self._directions)
+        if not target:
+            return most
+        bound = self.delta if target > LARGE_DELTA else self._largest
+        if bound(0.0) <= target:
+            return 0.0
+        high = min(most, 1.0)
+        while high < most and bound(high) > target:
+            high = min(2 * high, most)
+            if high > FARTHEST:
+                return most
+        root = closed.falling_root(lambda epsilon: _log_excess(bound(epsilon), target), high)
+        certified = (root * (1 + push) for push in PUSHES)
+        return min(next((epsilon for epsilon in certified if bound(epsilon) <= target), high), high)
+
+    def delta(self, epsilon: float) -> float:
+        """Return an upper bound on delta at ``epsilon``, without the search for a lower bound."""
+        found = self._largest(checks.nonnegative("epsilon", epsilon, EPSILON))
+        return min(found, self._largest_convex(epsilon)) if found > LARGE_DELTA else found
+
+    def epsilon_answer(self, delta: float) -> Answer:
+        """Return the bracket of epsilon at ``delta``, with the engine used."""
+        upper = self.epsilon(delta)
+        attacks = [self.event.attack(direction) for direction in self._directions]
+        return Answer(max(attack.epsilon(delta) for attack in attacks), upper, "selection", SELECTION)
+
+    def delta_answer(self, epsilon: float) -> Answer:
+        """Return the bracket of delta at ``epsilon``, with the engine used."""
+        upper = self.delta(epsilon)
+        attacks = [self.event.attack(direction) for direction in self._directions]
+        return Answer(max(attack.delta(epsilon) for attack in attacks), upper, "selection", SELECTION)
+
+    def epsilon_bracket(self, delta: float) -> tuple[float, float]:
+        """Return (lower, upper) bounds on the smallest epsilon at ``delta``."""
+        answer = self.epsilon_answer(delta)
+        return answer.lower, answer.upper
+
+    def delta_bracket(self, epsilon: float) -> tuple[float, float]:
+        """Return (lower, upper) bounds on delta at ``epsilon``."""
+        answer = self.delta_answer(epsilon)
+        return answer.lower, answer.upper
+
+    def curve(self) -> "SelectionProfile":
+        """Return the same profile; its upper bounds are prepared for many queries."""
+        return self
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Tags of all theorems used by the profile."""
+        return tuple(sorted({*self.event.tags(self.adjacency), "T2"}, key=lambda tag: (len(tag), tag)))
+
+    @property
+    def _directions(self) -> "list[Direction]":
+        """Directions with different pairs; the second direction of a symmetric pair adds nothing."""
+        return list({self.event.bound(direction): direction for direction in self.adjacency.directions}.values())
+
+    def _largest(self, epsilon: float) -> float:
+        return max(self.event.delta_bound(epsilon, direction) for direction in self._directions)
+
+    def _largest_convex(self, epsilon: float) -> float:
+        """Return the largest delta of the convex bounds of T82, which are tighter where delta is large."""
+        laws = [self.event.law(direction) for direction in self.adjacency.directions]
+        return max(law.delta(epsilon) * (1 + 1e-11) for law in laws)
+
+
+def _log_excess(delta: float, target: float) -> float:
+    return math.log(delta / target) if delta > 0 else -math.inf
+
+
+AccountedProfile = ComposedProfile | ReplaceOneReading | ParallelProfile | SelectionProfile
 """Return type of `account`: a `PrivacyProfile` with engine-labelled answers and theorem tags."""

@@ -111,7 +111,7 @@ def _single_epsilon(single: SingleStep, delta: float, high: float) -> Bracket:
         return 0.0, 0.0
     while high < single.law.ceiling and single.log_value(high) > math.log(delta):
         high *= 2
-    root = _falling_root(lambda epsilon: single.log_value(epsilon) - math.log(delta), high)
+    root = falling_root(lambda epsilon: single.log_value(epsilon) - math.log(delta), high)
     return _verified(single, root, delta, -1), _verified(single, root, delta, +1)
 
 
@@ -130,7 +130,7 @@ def _verified(single: SingleStep, root: float, delta: float, sign: int) -> float
     return max(2 * root, single.law.ceiling) if sign > 0 else 0.0
 
 
-def _falling_root(f: Callable[[float], float], high: float) -> float:
+def falling_root(f: Callable[[float], float], high: float) -> float:
     """Return the root of a falling function on [0, high]: Illinois method, bisection where f is -infinity."""
     low, f_low, f_high = 0.0, f(0.0), f(high)
     if f_high >= 0:

@@ -28,7 +28,7 @@ WIDTH = 1e-5  # relative width of the brackets of delta from which a law is disc
 MOST_ATOMS = 400  # of parts whose profiles are combined exactly
 SMALLEST_LOSS = 1e-12
 CLOSEST = 1e-9  # distance of two atoms, relative to the largest
-_REVERSED = {
+REVERSED = {
     Direction.REMOVE: Direction.ADD,
     Direction.ADD: Direction.REMOVE,
     Direction.REPLACE: Direction.REPLACE,
@@ -173,14 +173,15 @@ class ParallelParts(SingleEvent):
         return {}
 
 
-def _composition(event: Event, direction: Direction) -> Composition:
+def composition_of(event: Event, direction: Direction) -> Composition:
+    """Return the composition of the privacy losses of an event in one direction (T15)."""
     return Composition.of((single.law(direction), count) for single, count in event.singles())
 
 
 @lru_cache(maxsize=128)
 def _largest_law(events: tuple[Event, ...], direction: Direction) -> LossLaw:
     """Return a law whose profile is at least that of every part: exact for ordered parts, else atomic."""
-    parts = tuple(dict.fromkeys(_composition(event, direction) for event in events))
+    parts = tuple(dict.fromkeys(composition_of(event, direction) for event in events))
     laws = [part.steps[0][0] for part in parts if part.count == 1]
     if len(laws) == len(parts):
         gaussians = [law for law in laws if isinstance(law, GaussianLoss)]
@@ -188,16 +189,16 @@ def _largest_law(events: tuple[Event, ...], direction: Direction) -> LossLaw:
             return max(gaussians, key=lambda law: law.mu)  # T19: Gaussian profiles are ordered by mu
         if len(laws) == 1:
             return laws[0]
-    mirrored = tuple(dict.fromkeys(_composition(event, _REVERSED[direction]) for event in events))
-    return _bounds(parts, mirrored).dominating_law()
+    mirrored = tuple(dict.fromkeys(composition_of(event, REVERSED[direction]) for event in events))
+    return profile_bounds(parts, mirrored).dominating_law()
 
 
-def _bounds(parts: tuple[Composition, ...], mirrored: tuple[Composition, ...]) -> ProfileBounds:
+def profile_bounds(parts: tuple[Composition, ...], mirrored: tuple[Composition, ...]) -> ProfileBounds:
     """Return upper bounds on the largest profile, and on the one of the reversed pairs.
 
     Both hold for every mechanism that the parts describe, since each direction dominates its own order of the pair.
     """
-    losses = _losses((*parts, *mirrored))
+    losses = loss_grid((*parts, *mirrored))
     above, below = (_largest_profile(one, losses) for one in (parts, mirrored))
     above[0] = below[0] = max(above[0], below[0])  # the total variation is the same in both orders
     return ProfileBounds(losses, above, below)
@@ -209,8 +210,8 @@ def _largest_profile(parts: tuple[Composition, ...], losses: Array) -> Array:
     return np.minimum.accumulate(values)  # profiles fall, so an earlier bound holds later too
 
 
-def _losses(parts: tuple[Composition, ...]) -> Array:
-    """Return the losses of the atoms: kinks and crossings of piecewise linear profiles, or an even grid."""
+def loss_grid(parts: tuple[Composition, ...]) -> Array:
+    """Return the losses >= 0 of the atoms: kinks and crossings of piecewise linear profiles, or an even grid."""
     if all(_is_atomic(part) for part in parts):
         exact = _apart(_kinks(parts))
         if len(exact) <= MOST_ATOMS:

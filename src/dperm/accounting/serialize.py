@@ -6,12 +6,14 @@ import json
 from collections.abc import Mapping
 from typing import cast
 
+from dperm.accounting.best_of import BestOf
 from dperm.accounting.bounded_range import BoundedRange
 from dperm.accounting.event import Composed, Event, Json, Repeated, SingleEvent
 from dperm.accounting.events import Approximate, Gaussian, Laplace, Pure, RandomizedResponse
 from dperm.accounting.objective import PerturbedObjective
 from dperm.accounting.parallel import ParallelParts
 from dperm.accounting.replace_only import ReplaceOneOnly
+from dperm.accounting.runs import runs_from_fields
 from dperm.accounting.sampled import Poisson, WithoutReplacement
 from dperm.accounting.softmax import PerturbedSoftmax
 from dperm.accounting.thresholded import ThresholdedValues
@@ -33,9 +35,9 @@ _PLAIN: dict[str, type[SingleEvent]] = {
         ThresholdedValues,
     )
 }
-_Nesting = Poisson | WithoutReplacement | ReplaceOneOnly
+_Nesting = Poisson | WithoutReplacement | ReplaceOneOnly | BestOf
 """Elementary events that wrap another event."""
-_NESTING: dict[str, type[_Nesting]] = {e.kind: e for e in (Poisson, WithoutReplacement, ReplaceOneOnly)}
+_NESTING: dict[str, type[_Nesting]] = {e.kind: e for e in (Poisson, WithoutReplacement, ReplaceOneOnly, BestOf)}
 
 
 def event_to_json(event: Event) -> str:
@@ -143,6 +145,8 @@ def _make(kind: object, fields: Json) -> Event:
         return Composed(tuple(_decode(part) for part in _parts(**fields)))
     if kind == ParallelParts.kind:
         return ParallelParts(tuple(_decode(part) for part in _parts(**fields)))
+    if kind == BestOf.kind and isinstance(fields.get("runs"), Mapping):
+        fields["runs"] = runs_from_fields(cast(Mapping[str, object], fields["runs"]))
     if isinstance(kind, str) and kind in _NESTING:
         return _NESTING[kind](_decode(fields.pop("event")), **fields)  # type: ignore[arg-type]
     if isinstance(kind, str) and kind in _PLAIN:

@@ -23,6 +23,11 @@ def spelled(event: Mapping[str, Any], adjacency: str) -> str:
         case {"type": "repeated", "event": inner, "count": count}:
             part = spelled(inner, adjacency)
             return f"({part}) * {count}" if inner.get("type") == "composed" else f"{part} * {count}"
+        case {"type": "parallel_parts", "events": [*parts]}:
+            return f"parallel_parts({', '.join(spelled(part, adjacency) for part in parts)})"
+        case {"type": "best_of", "event": inner, "runs": {"law": law, **numbers}}:
+            texts = [_argument(name, value, bare=len(numbers) == 1) for name, value in numbers.items()]
+            return f"best_of({spelled(inner, adjacency)}, {law}({', '.join(texts)}))"
     names = [name for name in event if name not in ("type", "event", "dperm_event")]
     numbers = [name for name in names if name != "adjacency" or event[name] != adjacency]
     inner = [spelled(event["event"], adjacency)] if "event" in event else []

@@ -29,7 +29,14 @@ Examples:
 """
 
 _NOISE = "noise_multiplier"
-_BOUNDS = {_NOISE: (1e-2, 1e8), "rate": (1e-9, 1.0), "epsilon": (1e-6, 500.0), "delta": (1e-18, 0.999), COUNT: (1, 1e9)}
+_BOUNDS = {
+    _NOISE: (1e-2, 1e8),
+    "rate": (1e-9, 1.0),
+    "epsilon": (1e-6, 500.0),
+    "delta": (1e-18, 0.999),
+    "mean": (1.0, 1e6),
+    COUNT: (1, 1e9),
+}
 """Default search interval of ?; the largest count also depends on the other events."""
 
 _DIGITS = (8, 12)

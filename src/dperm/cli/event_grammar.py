@@ -14,6 +14,7 @@ from dperm.errors import DpermError, ParameterError
 
 if TYPE_CHECKING:
     from dperm.accounting.event import Event, SingleEvent
+    from dperm.accounting.runs import Runs
 
 COUNT = "count"
 _BEFORE, _SHOWN = 50, 100  # characters of a long text that a message repeats
@@ -78,7 +79,7 @@ class EventCall:
     """``name(arguments)``: an elementary event with its arguments by name."""
 
     kind: "type[SingleEvent]"
-    arguments: "Mapping[str, float | str | Placeholder | EventNode]"
+    arguments: "Mapping[str, float | str | Placeholder | EventNode | RunsCall]"
     position: TextPosition
 
     def event(self, substitution: Substitution) -> "SingleEvent":
@@ -101,8 +102,37 @@ class EventCall:
     def roles(self) -> set[str]:
         """Return the roles of the arguments, including those of a sampled event."""
         own = {name for name, argument in self.arguments.items() if isinstance(argument, Placeholder)}
-        nested = (argument.roles() for argument in self.arguments.values() if isinstance(argument, EventCall))
+        nested = (
+            one.roles() for one in self.arguments.values() if not isinstance(one, float | int | str | Placeholder)
+        )
         return own.union(*nested)
+
+
+@dataclass(frozen=True)
+class RunsCall:
+    """``geometric(10)`` and other laws of the number of runs, inside ``best_of``."""
+
+    name: str
+    arguments: "Mapping[str, float | Placeholder]"
+    position: TextPosition
+
+    def runs(self, substitution: Substitution) -> "Runs":
+        """Return the law; errors show the position in the text."""
+        from dperm.accounting.runs import Runs
+
+        values = {
+            name: argument.filled(substitution) if isinstance(argument, Placeholder) else argument
+            for name, argument in self.arguments.items()
+        }
+        try:
+            law: Runs = getattr(Runs, self.name)(**values)
+        except DpermError as error:
+            raise type(error)(self.position.annotate(str(error))) from None
+        return law
+
+    def roles(self) -> set[str]:
+        """Return the names of the parameters with ``?``."""
+        return {name for name, argument in self.arguments.items() if isinstance(argument, Placeholder)}
 
 
 @dataclass(frozen=True)
@@ -182,7 +212,9 @@ class StoredEvent:
         return set()
 
 
-def _value(argument: "float | str | Placeholder | EventNode", substitution: Substitution) -> object:
+def _value(argument: "float | str | Placeholder | EventNode | RunsCall", substitution: Substitution) -> object:
     if isinstance(argument, Placeholder):
         return argument.filled(substitution)
+    if isinstance(argument, RunsCall):
+        return argument.runs(substitution)
     return argument if isinstance(argument, float | int | str) else argument.event(substitution)

@@ -21,6 +21,7 @@ from dperm.cli.event_grammar import (
     EventRepeat,
     EventSum,
     Placeholder,
+    RunsCall,
     TextPosition,
     parameters,
 )
@@ -32,6 +33,13 @@ if TYPE_CHECKING:
 LONGEST = 10_000
 DEEPEST = 30
 PARALLEL = "parallel_parts"
+RUNS = {
+    "geometric": ("mean",),
+    "logarithmic": ("mean",),
+    "poisson": ("mean",),
+    "negative_binomial": ("eta", "gamma"),
+}
+"""Laws of the number of runs in ``best_of``, with their parameters."""
 _FOREIGN = re.compile(r"[^A-Za-z0-9_.+\-*/(),=?'\" ]")
 _LONG_NUMBER = re.compile(r"[0-9.]{40,}")
 _HOLE = "_"  # stands for ? while Python parses: one character for another, so that columns stay as they are
@@ -98,6 +106,7 @@ def _kinds() -> "dict[str, type[SingleEvent]]":
         accounting.BoundedRange,
         accounting.ThresholdedValues,
         accounting.ParallelParts,
+        accounting.BestOf,
     )
     return {kind.kind: kind for kind in kinds}
 
@@ -156,7 +165,7 @@ class _Reader:
     def _call(self, tree: ast.Call, kind: "type[SingleEvent]", depth: int) -> EventCall:
         names = [field.name for field in parameters(kind)]
         signature = f"{kind.kind}({', '.join(names)})"
-        arguments: dict[str, float | str | Placeholder | EventNode] = {}
+        arguments: dict[str, float | str | Placeholder | EventNode | RunsCall] = {}
         for name, argument in self._named(tree, names, signature):
             arguments[name] = self._argument(name, argument, depth)
         needed = [one.name for one in parameters(kind) if one.default is MISSING and one.name != "adjacency"]
@@ -195,9 +204,11 @@ class _Reader:
             hint += " It is the noise divided by the sensitivity to one record added or removed."
         return f"{name} is not an argument of {signature}.{hint}"
 
-    def _argument(self, name: str, tree: ast.expr, depth: int) -> "float | str | Placeholder | EventNode":
+    def _argument(self, name: str, tree: ast.expr, depth: int) -> "float | str | Placeholder | EventNode | RunsCall":
         if name == "event":
             return self.node(tree, depth + 1)
+        if name == "runs":
+            return self._runs(tree)
         if name == "monotone":
             return self._truth(tree)
         if name != "adjacency":
@@ -206,6 +217,23 @@ class _Reader:
             case ast.Name(id=str(word)) | ast.Constant(value=str(word)):
                 return word
         raise self._refusal(tree, "is not an adjacency; write adjacency=add_remove or adjacency=replace_one.")
+
+    def _runs(self, tree: ast.expr) -> RunsCall:
+        """Parse a law of the number of runs, such as geometric(10)."""
+        match tree:
+            case ast.Call(func=ast.Name(id=law)) if law in RUNS:
+                names = list(RUNS[law])
+                signature = f"{law}({', '.join(names)})"
+                found = {
+                    name: self._number(argument, f"{name} must be a number")
+                    for name, argument in self._named(tree, names, signature)
+                }
+                missing = [name for name in names if name not in found]
+                if missing:
+                    raise self._position(tree).error(f"{signature} needs {', '.join(missing)}.")
+                return RunsCall(law, found, self._position(tree))
+        laws = ", ".join(f"{law}({', '.join(names)})" for law, names in RUNS.items())
+        raise self._refusal(tree, f"is not a law of the number of runs; known are {laws}.")
 
     def _truth(self, tree: ast.expr) -> bool:
         """Parse true or false, in either spelling."""

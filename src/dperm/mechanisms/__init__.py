@@ -10,3 +10,4 @@ from dperm.mechanisms.laplace import DiscreteLaplaceMechanism as DiscreteLaplace
 from dperm.mechanisms.laplace import LaplaceMechanism as LaplaceMechanism
 from dperm.mechanisms.mechanism import Mechanism as Mechanism
 from dperm.mechanisms.randomized_response import RandomizedResponseMechanism as RandomizedResponseMechanism
+from dperm.mechanisms.selection import draw_runs as draw_runs

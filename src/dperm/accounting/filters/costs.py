@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 from dperm.accounting import rdp
+from dperm.accounting.best_of import BestOf
 from dperm.accounting.bounded_range import BoundedRange
 from dperm.accounting.event import SingleEvent
 from dperm.accounting.events import Approximate, Gaussian, Laplace, sensitivity
@@ -56,6 +57,8 @@ def claim(single: SingleEvent, adjacency: Adjacency) -> Claim | None:
     """
     if isinstance(single, ParallelParts):
         return _largest_claim(single, adjacency)
+    if isinstance(single, BestOf):
+        return _selection_claim(single, adjacency)
     reading = single.reading(adjacency)
     laws = [single.law(direction) for direction in reading.directions]
     top, lost = max(law.ceiling for law in laws), max(law.infinity for law in laws)
@@ -162,6 +165,16 @@ def _largest_claim(parallel: ParallelParts, adjacency: Adjacency) -> Claim | Non
     return Claim(epsilon, delta)
 
 
+def _selection_claim(selection: BestOf, adjacency: Adjacency) -> Claim | None:
+    """Return T81's epsilon at the sum of the epsilons of one run (T11), or None if the runs are not pure."""
+    selection.reading(adjacency)
+    costs = [(pure_epsilon(one, adjacency), count) for one, count in selection.event.singles()]
+    if any(own is None for own, _ in costs):
+        return None
+    one_run = round_up(sum((count * own for own, count in costs if own), Fraction(0)))
+    return Claim(Fraction(selection.runs.pure_epsilon(one_run)), Fraction(0))
+
+
 def _pure(single: SingleEvent, adjacency: Adjacency, kind: str, tags: str) -> PureDP:
     """Return the pure guarantee used by a conversion; raise ConversionError naming ``kind`` if there is none."""
     epsilon = pure_epsilon(single, adjacency)
@@ -175,6 +188,8 @@ def no_cost(single: SingleEvent, kind: str, tags: str) -> ConversionError:
     sampled = isinstance(single, Poisson | WithoutReplacement)
     plain = " Or declare the step without its sampling, which never costs less." if sampled else ""
     reason = f"no theorem gives one ({tags})"
+    if isinstance(single, BestOf):
+        reason = f"a selection has one only if all its runs are pure (T81, T83; {tags})"
     if _may_fail(single):
         reason = f"its privacy loss may be infinite, with a probability that {kind} cannot hold ({tags})"
     return ConversionError(
@@ -185,6 +200,8 @@ def no_cost(single: SingleEvent, kind: str, tags: str) -> ConversionError:
 
 def _may_fail(single: SingleEvent) -> bool:
     """Return whether a stage has an infinite loss with positive probability."""
+    if isinstance(single, BestOf):
+        return any(_may_fail(one) for one, _ in single.event.singles())
     if isinstance(single, ParallelParts):
         return any(_may_fail(one) for part in single.events for one, _ in part.singles())
     return isinstance(single, ThresholdedValues) or (isinstance(single, Approximate) and single.delta > 0)

@@ -21,6 +21,7 @@ from dperm.accounting.laws.law import Array
 
 ALLOWANCES = (1e-13, 1e-12, 1e-11, 1e-10, 1e-8, 1e-6)
 ROUNDING = 1e-14  # relative error of a sum of a few thousand positive terms
+FAR = 700.0  # e^-loss overflows below -FAR
 SLACK = 2e-15  # absolute error of the Q-mass at -infinity, a difference from 1
 
 
@@ -72,8 +73,8 @@ class ProfileBounds:
         Between two nodes the profile of the law is straight, and D is below its own chord.
         """
         losses, weights = np.array(law.losses), np.array(law.weights) * (1 - law.infinity)
-        with np.errstate(over="ignore"):
-            q = weights * np.exp(-losses)
+        with np.errstate(divide="ignore"):  # masses below the smallest double are 0
+            q = np.where(losses < -FAR, np.exp(np.log(weights) - losses), weights * np.exp(-np.maximum(losses, -FAR)))
         missing = 1 - math.fsum(q)  # Q-mass at -infinity
         if missing < -SLACK:
             return False

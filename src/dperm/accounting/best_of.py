@@ -1,0 +1,325 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Private selection: the best of a random number of runs of one mechanism (T80 to T84, T150, T151)."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from dperm.accounting import rdp
+from dperm.accounting.composition import Composition
+from dperm.accounting.curve import DirectionCurve
+from dperm.accounting.event import Event, Json, Orders, SingleEvent, elementary
+from dperm.accounting.laws.atomic import AtomicLoss
+from dperm.accounting.laws.envelope import ProfileBounds
+from dperm.accounting.laws.law import Array
+from dperm.accounting.parallel import POINTS, REVERSED, SMALLEST_LOSS, TAIL, WIDTH, composition_of, profile_bounds
+from dperm.accounting.runs import Runs
+from dperm.accounting.selection_attack import SelectionAttack, attack_on
+from dperm.accounting.selection_bound import SelectionBound
+from dperm.accounting.theorems._rounding import up_array
+from dperm.checks import shown
+from dperm.errors import ConversionError, ParameterError
+from dperm.privacy.adjacency import Adjacency, Direction
+
+SELECTION_TAGS = ("T80", "T80a", "T81", "T82", "T83", "T150", "T151")
+ORDERS = rdp.DEFAULT_ORDERS[::6]
+"""Rényi orders of T83 for the profile; a budget uses the orders of its limit."""
+COARSE = 129  # losses at which the end of a discretized law is searched
+FLOOR = 1e3  # multiple of the infinite mass of a discretized run below which T80a uses the exact profile
+ALLOWANCE = 1e-13
+
+
+@dataclass(frozen=True)
+class BestOf(SingleEvent):
+    """Best of a random number of runs of one mechanism, by a score that is a part of its output (T80).
+
+    The number K of runs is drawn from a public law, independently of the data. The mechanism runs K times with fresh
+    randomness. Only the output with the best score is released; ties are broken by independent random numbers.
+
+    Conditions:
+
+    - The event describes one run completely: the draw of a setting from a public law, the training and the score. With
+      parts of the data chosen by coins (T71), training and score are `ParallelParts`.
+    - The runs are independent and identically distributed. Bayesian optimization, successive halving and early stopping
+      across runs are not covered.
+    - K, and all other outputs, stay secret. Elapsed time can reveal K.
+    - A run that fails counts as an output with the lowest score.
+
+    The upper bound is the least of T80, T80a, T81, T83, T150 and T151, each rounded up. The lower bound is an explicit
+    scorer for the pair of distributions of one run. In a composition (T82), the event is represented by a discrete pair
+    of distributions above the upper bound; the bounds of `account` enclose the result of this pair.
+
+    Budgets with (epsilon, delta) limits take every event, and RDP limits every event with a Rényi curve (T83). Pure,
+    zCDP and GDP limits take selections among pure runs only, at the epsilon of T81.
+
+    Parameters
+    ----------
+    event
+        Event of one run.
+    runs
+        Law of the number of runs, such as ``Runs.geometric(mean=10)``.
+
+    Examples
+    --------
+    >>> from dperm.accounting import BestOf, Gaussian, Runs, account, calibrate
+    >>> choice = BestOf(Gaussian(2.0), Runs.geometric(mean=10))
+    >>> low, high = account(choice, adjacency="add_remove").epsilon_bracket(delta=1e-5)
+    >>> round(low, 3), round(high, 3)
+    (2.996, 3.01)
+    >>> noise = calibrate(lambda sigma: BestOf(Gaussian(sigma), Runs.geometric(mean=10)), 1.0, 1e-5, "add_remove")
+    >>> round(noise, 3)
+    5.596
+    """
+
+    event: Event
+    runs: Runs
+    kind: ClassVar[str] = "best_of"
+
+    def __post_init__(self) -> None:
+        """Check the event and the law of the number of runs."""
+        if not isinstance(self.event, Event):
+            raise ParameterError(f"event must be an event such as Gaussian(1.0) * 10, got {shown(self.event)}.")
+        elementary(self.event)
+        if not isinstance(self.runs, Runs):
+            raise ParameterError(
+                argument="runs",
+                rule="must be a law of the number of runs",
+                got=shown(self.runs),
+                remedy="Choose Runs.geometric(mean=10). A fixed number of runs is a composition: event * 10.",
+            )
+
+    def reading(self, adjacency: Adjacency) -> Adjacency:
+        """Return the adjacency under which the privacy loss is computed.
+
+        This is ``adjacency``, or add/remove if one of the events of a run is converted from add/remove (T4).
+
+        Parameters
+        ----------
+        adjacency
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+
+        Returns
+        -------
+        Adjacency
+            Adjacency under which the privacy loss is computed.
+
+        Raises
+        ------
+        AdjacencyError
+            If no theorem covers one of the events under ``adjacency``.
+        """
+        readings = {single.reading(adjacency) for single, _ in self.event.singles()}
+        return adjacency if readings == {adjacency} else Adjacency.ADD_REMOVE
+
+    def law(self, direction: Direction) -> AtomicLoss:
+        """Return the privacy loss distribution of a discrete pair above the bound on the selection (T82).
+
+        Parameters
+        ----------
+        direction
+            Direction of the neighbouring pair, which determines the adjacency.
+
+        Returns
+        -------
+        AtomicLoss
+            Privacy loss distribution of the dominating pair.
+        """
+        return _dominating_law(self, direction)
+
+    def bound(self, direction: Direction) -> SelectionBound:
+        """Return the upper bounds of T80 and T151 in one direction, prepared for many epsilons.
+
+        Parameters
+        ----------
+        direction
+            Direction of the neighbouring pair, which determines the adjacency.
+
+        Returns
+        -------
+        SelectionBound
+            The bounds.
+        """
+        return _bound(*_both(self, direction))
+
+    def delta_bound(self, epsilon: float, direction: Direction) -> float:
+        """Return the upper bound on delta at any real ``epsilon``, in one direction (T82).
+
+        The formulas of T80 hold for epsilon >= 0 only. Below 0, the bound is 1 - e^epsilon + e^epsilon B(-epsilon),
+        with the bound B of the opposite direction. This includes the probability of no run.
+
+        Parameters
+        ----------
+        epsilon
+            Any finite number.
+        direction
+            Direction of the neighbouring pair, which determines the adjacency.
+
+        Returns
+        -------
+        float
+            Upper bound on delta.
+        """
+        if epsilon < 0:
+            other = self.delta_bound(-epsilon, REVERSED[direction])
+            return min(-math.expm1(epsilon) + math.exp(epsilon) * other, 1.0)
+        bound = self.bound(direction)
+        if epsilon >= bound.ceiling:
+            return 0.0
+        found = float(bound.deltas(np.array([epsilon]))[0])
+        if found < FLOOR * self.runs.mean * bound.law.infinity:  # the discretization limits T80; use the exact profile
+            found = min(found, self.runs.mean * self._one_run(epsilon - bound.shift, direction) * (1 + ALLOWANCE))
+        curve = _profile_rdp(self, adjacency_of(direction))
+        return found if curve is None else min(found, rdp.rdp_delta(curve, epsilon, ORDERS))
+
+    def attack(self, direction: Direction) -> SelectionAttack:
+        """Return the lower bounds of explicit scorers in one direction.
+
+        Parameters
+        ----------
+        direction
+            Direction of the neighbouring pair, which determines the adjacency.
+
+        Returns
+        -------
+        SelectionAttack
+            The lower bounds.
+        """
+        return _attack(*_both(self, direction))
+
+    def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
+        """Return an upper bound on the Rényi curve of the selection (T83).
+
+        With the curve tau of one run, it is tau(alpha) + sup_u {log f'(1 - u) + (alpha - 1) r(u)}/(alpha - 1), where
+        r(u) is the largest logarithm of the ratio that the choice adds. P(K = 0) is included.
+
+        Parameters
+        ----------
+        orders
+            Rényi orders alpha > 1.
+        adjacency
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+
+        Returns
+        -------
+        ndarray
+            tau(alpha) at ``orders``, rounded up.
+
+        Raises
+        ------
+        ConversionError
+            If an event of a run has no Rényi curve, or is converted from add/remove.
+        """
+        if self.reading(adjacency) is not adjacency:
+            raise ConversionError(
+                f"{self} has no RDP curve under {adjacency.value}: one of its events is converted from add_remove "
+                f"(T4), and T83 needs a dominating pair. Use account(), or an add_remove guarantee."
+            )
+        alpha = np.asarray(orders, dtype=np.float64)
+        one_run = np.zeros(alpha.shape)
+        for single, count in self.event.singles():
+            one_run = np.nextafter(one_run + count * single.rdp(alpha, adjacency) * (1 + 4e-16), np.inf)
+        factors = [self.bound(direction).log_moment_factors(alpha) for direction in adjacency.directions]
+        logs = (alpha - 1) * one_run * (1 + ALLOWANCE) + np.max(factors, axis=0)
+        if self.runs.no_run_probability > 0:
+            logs = np.logaddexp(logs, math.log(self.runs.no_run_probability))
+        return up_array(np.maximum(logs + ALLOWANCE, 0.0) / (alpha - 1))
+
+    def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
+        """Return the tags of selections, and those of the events of a run.
+
+        Parameters
+        ----------
+        adjacency
+            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+
+        Returns
+        -------
+        tuple[str, ...]
+            Theorem tags such as "T6".
+        """
+        found = {tag for single, _ in self.event.singles() for tag in single.tags(adjacency)}
+        return (*SELECTION_TAGS, *sorted(found - {*SELECTION_TAGS}))
+
+    def fields(self) -> Json:
+        """Return the law of the number of runs; the serializer adds the event of a run."""
+        return {"runs": self.runs.fields()}
+
+    def _one_run(self, epsilon: float, direction: Direction) -> float:
+        """Return an upper bound on the exact profile of one run at any real epsilon (T82)."""
+        if epsilon < 0:
+            other = self._one_run(-epsilon, REVERSED[direction])
+            return -math.expm1(epsilon) + math.exp(epsilon) * other
+        return DirectionCurve(composition_of(self.event, direction)).bracket(epsilon, WIDTH)[1]
+
+
+def adjacency_of(direction: Direction) -> Adjacency:
+    """Return the adjacency with this direction."""
+    return Adjacency.REPLACE_ONE if direction is Direction.REPLACE else Adjacency.ADD_REMOVE
+
+
+def _both(selection: BestOf, direction: Direction) -> tuple[Composition, Composition, Runs]:
+    """Return the losses of one run in this direction and in the opposite one, and the law of K."""
+    run, mirrored = (composition_of(selection.event, one) for one in (direction, REVERSED[direction]))
+    return run, mirrored, selection.runs
+
+
+@lru_cache(maxsize=64)
+def _bound(run: Composition, mirrored: Composition, runs: Runs) -> SelectionBound:
+    lost = max(run.infinity_bracket[1], mirrored.infinity_bracket[1])
+    pure = math.inf if lost > 0 else max(run.ceiling, mirrored.ceiling, 0.0)
+    alone = run.steps[0][0] if run.count == 1 else None
+    law = alone if isinstance(alone, AtomicLoss) else profile_bounds((run,), (mirrored,)).dominating_law()
+    return SelectionBound(law, runs, pure)
+
+
+_attack = lru_cache(maxsize=64)(attack_on)
+
+
+@lru_cache(maxsize=64)
+def _profile_rdp(selection: BestOf, adjacency: Adjacency) -> Array | None:
+    """Return T83's curve at ORDERS, or None if an event of a run has no curve."""
+    try:
+        return selection.rdp(ORDERS, adjacency)
+    except ConversionError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _dominating_law(selection: BestOf, direction: Direction) -> AtomicLoss:
+    """Return the pair of the largest convex function below the bounds of both directions (T82).
+
+    The total variation is the same in both orders, so the smaller bound at epsilon = 0 holds for both.
+    """
+    both = [selection.bound(one) for one in (direction, REVERSED[direction])]
+    losses = _loss_grid(both)
+    above, mirrored = (
+        _composable(selection, bound, one, losses)
+        for bound, one in zip(both, (direction, REVERSED[direction]), strict=True)
+    )
+    above[0] = mirrored[0] = min(above[0], mirrored[0])
+    return ProfileBounds(losses, above, mirrored).dominating_law()
+
+
+def _composable(selection: BestOf, bound: SelectionBound, direction: Direction, losses: Array) -> Array:
+    """Return the least of T80, T81 and T83 at many losses."""
+    values = bound.convex(losses, bound.expected(losses))
+    curve = _profile_rdp(selection, adjacency_of(direction))
+    if curve is not None:
+        values = np.minimum(values, [rdp.rdp_delta(curve, float(loss), ORDERS) for loss in losses])
+    return np.asarray(np.minimum.accumulate(values))
+
+
+def _loss_grid(bounds: list[SelectionBound]) -> Array:
+    """Return losses from 0 to where only infinite losses are left, up to TAIL, or to the largest loss."""
+    top = max(max(bound.law.ceiling, 0.0) + bound.shift for bound in bounds)
+    if all(math.isfinite(bound.ceiling) for bound in bounds):
+        top = max(bound.ceiling for bound in bounds)
+    coarse = np.linspace(0.0, max(top, SMALLEST_LOSS), COARSE)
+    left = np.max([bound.expected(coarse) - bound.runs.mean * bound.law.infinity for bound in bounds], axis=0)
+    reach = coarse[min(int(np.count_nonzero(left > TAIL)), COARSE - 1)]
+    grid = np.linspace(0.0, max(reach, SMALLEST_LOSS), POINTS + 1)
+    return np.unique(np.append(grid, coarse[-1]))

@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Number of runs of a private selection, drawn from its law (T80)."""
+
+from dperm.accounting.runs import NegativeBinomialRuns, PoissonRuns, Runs
+from dperm.checks import shown
+from dperm.errors import ParameterError
+from dperm.noise.bits import Stream
+from dperm.noise.run_counts import negative_binomial_runs, poisson_runs
+
+
+def draw_runs(runs: Runs, stream: Stream) -> int:
+    """Draw the number of runs of a private selection.
+
+    Draw it before the data are read, and keep it secret: the guarantee of `dperm.accounting.BestOf` does not cover a
+    known number of runs.
+
+    Parameters
+    ----------
+    runs
+        Law of the number of runs.
+    stream
+        Random bits.
+
+    Returns
+    -------
+    int
+        Number of runs. It may be 0 under a Poisson law; then nothing is released.
+
+    Notes
+    -----
+    **Guarantees.** The distribution is exact for ideal bits (T80); no sampling error enters the guarantee.
+
+    Examples
+    --------
+    >>> from dperm.accounting import Runs
+    >>> from dperm.mechanisms import draw_runs
+    >>> from dperm.noise import SystemBits
+    >>> draw_runs(Runs.geometric(mean=10), SystemBits().stream()) >= 1
+    True
+    """
+    if isinstance(runs, NegativeBinomialRuns):
+        return negative_binomial_runs(runs.eta, runs.gamma, stream)
+    if isinstance(runs, PoissonRuns):
+        return poisson_runs(runs.mean, stream)
+    raise ParameterError(
+        argument="runs",
+        rule="must be a law of the number of runs",
+        got=shown(runs),
+        remedy="Choose Runs.geometric(mean=10), for example.",
+    )
