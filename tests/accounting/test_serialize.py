@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dperm.accounting import (
     Approximate,
+    BestOf,
     BoundedRange,
     Gaussian,
     Laplace,
@@ -20,6 +21,7 @@ from dperm.accounting import (
     Pure,
     RandomizedResponse,
     ReplaceOneOnly,
+    Runs,
     ThresholdedValues,
     WithoutReplacement,
 )
@@ -46,12 +48,19 @@ SINGLES = st.one_of(
     st.builds(Poisson, BASES, RATE),
     st.builds(WithoutReplacement, BASES, RATE),
 )
+RUNS = st.one_of(
+    st.builds(Runs.geometric, st.floats(1.0, 1e6)),
+    st.builds(Runs.logarithmic, st.floats(1.0, 1e6)),
+    st.builds(Runs.negative_binomial, st.floats(0.01, 3.0), st.floats(1e-3, 1.0)),
+    st.builds(Runs.poisson, st.floats(1e-6, 1e6)),
+)
 EVENTS = st.recursive(
     SINGLES,
     lambda inner: st.one_of(
         st.builds(lambda event, count: event * count, inner, st.integers(1, 400)),
         st.builds(lambda first, second: first + second, inner, inner),
         st.builds(lambda first, second: ParallelParts((first, second)), inner, inner),
+        st.builds(BestOf, inner, RUNS),
     ),
     max_leaves=6,
 )

@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dperm import Approximate, Gaussian, Laplace, Poisson, Pure, RandomizedResponse, WithoutReplacement
-from dperm.accounting import BoundedRange, ParallelParts, PerturbedObjective, PerturbedSoftmax, ThresholdedValues
+from dperm.accounting import (
+    BestOf,
+    BoundedRange,
+    ParallelParts,
+    PerturbedObjective,
+    PerturbedSoftmax,
+    Runs,
+    ThresholdedValues,
+)
 from dperm.cli.event_grammar import Substitution, parameters
 from dperm.cli.event_parser import DEEPEST, LONGEST, read_expression
 from dperm.cli.options import EVENTS_HELP
@@ -65,6 +73,13 @@ def place(error):
             )
             * 2,
         ),
+        ("best_of(gaussian(2), geometric(10))", BestOf(Gaussian(2.0), Runs.geometric(mean=10))),
+        (
+            "best_of(gaussian(2) * 3 + pure(0.1), runs=negative_binomial(eta=-0.5, gamma=1/10)) * 2",
+            BestOf(Gaussian(2.0) * 3 + Pure(0.1, ADD), Runs.negative_binomial(-0.5, 0.1)) * 2,
+        ),
+        ("best_of(laplace(2), poisson(mean=3))", BestOf(Laplace(2.0), Runs.poisson(mean=3))),
+        ("best_of(laplace(2), logarithmic(3))", BestOf(Laplace(2.0), Runs.logarithmic(mean=3))),
         ("gaussian(1) * 10", Gaussian(1.0) * 10),
         ("10 * gaussian(1)", Gaussian(1.0) * 10),
         ("gaussian(1) * 1_000", Gaussian(1.0) * 1000),
@@ -108,6 +123,8 @@ def test_a_question_mark_for_a_count_is_rounded_down():
         ("approximate(?, 0.1)", {"epsilon"}),
         ("parallel_parts(gaussian(?) * 3, laplace(1) * ?)", {"noise_multiplier", "count"}),
         ("thresholded_values(?, 90, 3)", {"standard_deviation"}),
+        ("best_of(gaussian(?) + laplace(2) * 3, poisson(3))", {"noise_multiplier"}),
+        ("best_of(gaussian(2), geometric(?))", {"mean"}),
         ("perturbed_objective(?, 0.1, monotone=false)", {"noise_multiplier"}),
         ("perturbed_softmax(?, 0.1, 3)", {"noise_multiplier"}),
     ],
@@ -164,6 +181,12 @@ def test_the_roles_of_question_marks_are_known_before_they_are_filled(text, role
         ("poisson(1, rate=0.1)", 8, "1 is not an event"),
         ("perturbed_objective(1)", 0, "needs curvature"),
         ("parallel_parts(gaussian(1))", 0, "at least two parts, got 1"),
+        ("best_of(gaussian(1))", 0, "needs runs"),
+        ("best_of(gaussian(1), 10)", 21, "is not a law of the number of runs"),
+        ("best_of(gaussian(1), fixed(10))", 21, "known are geometric(mean)"),
+        ("best_of(gaussian(1), geometric())", 21, "needs mean"),
+        ("best_of(gaussian(1), geometric(0.5))", 21, "mean must be"),
+        ("best_of(gaussian(1), poisson(3, rate=1))", 32, "is not an argument"),
         ("parallel_parts(gaussian(1), event=laplace(1))", 28, "is not an event"),
         ("parallel_parts(gaussian(1), 3)", 28, "3 is not an event"),
         ("thresholded_values(20, 90)", 0, "needs values"),

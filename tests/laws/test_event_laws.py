@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from dperm.accounting import (
     Approximate,
+    BestOf,
     BoundedRange,
     Gaussian,
     Laplace,
@@ -25,6 +26,7 @@ from dperm.accounting import (
     Pure,
     RandomizedResponse,
     ReplaceOneOnly,
+    Runs,
     ThresholdedValues,
     WithoutReplacement,
     account,
@@ -60,6 +62,11 @@ def parts(*events):
 
 
 THRESHOLDED = st.builds(ThresholdedValues, log_floats(2.0, 40.0), log_floats(60.0, 400.0), st.integers(1, 20))
+RUNS = st.one_of(
+    st.builds(Runs.geometric, log_floats(1.0, 30.0)),
+    st.builds(Runs.negative_binomial, st.floats(-0.9, 3.0).filter(lambda eta: abs(eta) > 1e-6), log_floats(0.03, 1.0)),
+    st.builds(Runs.poisson, log_floats(0.3, 20.0)),
+)
 PARALLEL = st.one_of(parts(GAUSSIANS, GAUSSIANS), parts(GAUSSIANS, LAPLACES), parts(LAPLACES, THRESHOLDED))
 
 EVENTS = {
@@ -91,6 +98,7 @@ EVENTS = {
     ("parallel-parts", ADD): PARALLEL,
     ("parallel-parts", REPLACE): PARALLEL,
     ("parallel-declared", ADD): parts(declared(ADD), declared(ADD)),
+    ("best-of-declared", ADD): st.builds(BestOf, declared(ADD), RUNS),
     ("without-gaussian", REPLACE): st.builds(WithoutReplacement, GAUSSIANS, RATE),
     ("without-laplace", REPLACE): st.builds(WithoutReplacement, LAPLACES, RATE),
     ("without-declared", REPLACE): st.builds(WithoutReplacement, declared(REPLACE), RATE),
@@ -314,6 +322,7 @@ NOISY = {
     "softmax": (lambda scale, rate: PerturbedSoftmax(scale, rate, 5), (ADD, REPLACE)),
     "thresholded": (lambda scale, rate: ThresholdedValues(10 * scale, 1 + 60 * scale, 5), (ADD, REPLACE)),
     "parallel": (lambda scale, rate: ParallelParts((Gaussian(scale), Laplace(2 * scale))), (ADD, REPLACE)),
+    "best of": (lambda scale, rate: BestOf(Gaussian(scale), Runs.geometric(mean=1 / rate)), (ADD,)),
     "poisson-gaussian": (lambda scale, rate: Poisson(Gaussian(scale), rate=rate), (ADD, REPLACE)),
     "poisson-laplace": (lambda scale, rate: Poisson(Laplace(scale), rate=rate), (ADD, REPLACE)),
     "without-gaussian": (lambda scale, rate: WithoutReplacement(Gaussian(scale), rate=rate), (REPLACE,)),

@@ -12,6 +12,7 @@ from package_mutants import Mutant, assert_killed_by_its_test, assert_passes_unc
 
 ACCOUNT = "tests/accounting/test_account.py"
 TABLE = f"{ACCOUNT}::test_the_table_of_events_and_adjacencies"
+BEST = "tests/accounting/test_best_of.py"
 PAIRS = "tests/accounting/test_dominating_pairs.py"
 CONTOUR = "tests/accounting/test_contour_errors.py::test_a_coarse_line_is_off_and_knows_it"
 SIDES = "tests/accounting/test_lattice_sides.py::test_a_lattice_law_lies_above_and_one_below_at_every_real_epsilon"
@@ -237,6 +238,64 @@ MUTANTS = [
         "return self.epsilon * (1 if adjacency is self.adjacency else 2)",
         "return self.epsilon",
         f"{STAGES}::test_a_range_doubles_under_replace_one_and_is_refused_the_other_way",
+    ),
+    Mutant(
+        "the mean number of runs is dropped (T80)",
+        "accounting/runs.py",
+        "np.asarray(math.log(self.mean) - (self.eta + 1) * self._stretched(rank))",
+        "np.asarray(-(self.eta + 1) * self._stretched(rank))",
+        f"{BEST}::test_the_opposite_direction_is_needed",
+    ),
+    Mutant(
+        "eta instead of eta + 1 in the exact epsilon of pure runs (T81)",
+        "accounting/runs.py",
+        "raised(epsilon + (self.eta + 1) * growth, _PURE_UNITS)",
+        "raised(epsilon + self.eta * growth, _PURE_UNITS)",
+        f"{BEST}::test_pure_runs_have_the_exact_epsilon",
+    ),
+    Mutant(
+        "eta instead of eta + 1 in the density of the best run (T80)",
+        "accounting/runs.py",
+        "math.log(self.mean) - (self.eta + 1) * self",
+        "math.log(self.mean) - self.eta * self",
+        f"{BEST}::test_a_law_of_runs_agrees_with_its_probabilities",
+    ),
+    Mutant(
+        "ranks are compared by the power of the same direction (T80, T150)",
+        "accounting/selection_bound.py",
+        "        sizes = np.concatenate([[0.0], np.cumsum(p) * (1 - ROUNDING), [1.0]])\n"
+        "        powers = np.concatenate([[never], (never + np.cumsum(q)) * (1 + ROUNDING), [1.0]])\n",
+        "        sizes = np.concatenate([[0.0], np.cumsum(q[::-1]), [1.0]])\n"
+        "        powers = np.concatenate([[law.infinity], law.infinity + np.cumsum(p[::-1]), [1.0]])\n",
+        f"{BEST}::test_the_opposite_direction_is_needed",
+    ),
+    Mutant(
+        "the formula for positive epsilons is used below 0, without P(K = 0) (T82)",
+        "accounting/best_of.py",
+        "other = self.delta_bound(-epsilon, REVERSED[direction])",
+        "return float(self.bound(direction).deltas(np.array([epsilon]))[0])",
+        f"{BEST}::test_no_run_at_all_counts_below_zero",
+    ),
+    Mutant(
+        "a composition mirrors the same direction (T82)",
+        "accounting/best_of.py",
+        "both = [selection.bound(one) for one in (direction, REVERSED[direction])]",
+        "both = [selection.bound(direction), selection.bound(direction)]",
+        f"{BEST}::test_the_pair_of_a_composition_covers_both_directions",
+    ),
+    Mutant(
+        "an infinite loss counts once, not once for each run (T80)",
+        "accounting/selection_bound.py",
+        "self.law.infinity * self.runs.mean",
+        "self.law.infinity",
+        f"{BEST}::test_an_infinite_loss_counts_once_for_every_run",
+    ),
+    Mutant(
+        "the Renyi curve omits the case without runs (T83)",
+        "accounting/best_of.py",
+        "if self.runs.no_run_probability > 0:",
+        "if self.runs.no_run_probability > 1:",
+        f"{BEST}::test_the_renyi_curve_counts_the_case_without_runs",
     ),
 ]
 

@@ -165,7 +165,7 @@ class BestOf(SingleEvent):
         """
         if epsilon < 0:
             other = self.delta_bound(-epsilon, REVERSED[direction])
-            return min(-math.expm1(epsilon) + math.exp(epsilon) * other, 1.0)
+            return min((-math.expm1(epsilon) + math.exp(epsilon) * other) * (1 + ALLOWANCE), 1.0)
         bound = self.bound(direction)
         if epsilon >= bound.ceiling:
             return 0.0
@@ -252,7 +252,7 @@ class BestOf(SingleEvent):
         """Return an upper bound on the exact profile of one run at any real epsilon (T82)."""
         if epsilon < 0:
             other = self._one_run(-epsilon, REVERSED[direction])
-            return -math.expm1(epsilon) + math.exp(epsilon) * other
+            return (-math.expm1(epsilon) + math.exp(epsilon) * other) * (1 + ALLOWANCE)
         return DirectionCurve(composition_of(self.event, direction)).bracket(epsilon, WIDTH)[1]
 
 

@@ -334,9 +334,9 @@ def _mean(eta: float, gamma: float) -> float:
 
 
 def _gamma_of_mean(eta: float, mean: float) -> float:
-    """Return the gamma at which the mean is ``mean``; 1 for a mean of 1."""
-    if mean == 1:
+    """Return the gamma at which the mean is ``mean``; 1 for a mean of 1, up to rounding."""
+    least, most = math.log(SMALLEST_GAMMA), -1e-10
+    if _mean(eta, math.exp(most)) >= mean:
         return 1.0
-    least = math.log(SMALLEST_GAMMA)
-    found = brentq(lambda log: math.log(_mean(eta, math.exp(log)) / mean), least, -1e-15, xtol=1e-15, rtol=1e-14)
+    found = brentq(lambda log: math.log(_mean(eta, math.exp(log)) / mean), least, most, xtol=1e-15, rtol=1e-14)
     return math.exp(float(found))

@@ -64,8 +64,8 @@ Events:
   perturbed_softmax(noise_multiplier, curvature, classes)
   bounded_range(epsilon)            thresholded_values(standard_deviation, threshold, values)
   parallel_parts(EVENT, EVENT, ...) for parts of the data chosen by independent coin flips
-  best_of(EVENT, runs)              the best of a random number of runs: geometric(mean), logarithmic(mean),
-                                    poisson(mean) or negative_binomial(eta, gamma)
+  best_of(EVENT, runs)              best of a random number of runs; runs is geometric(mean), logarithmic(mean),
+                                    negative_binomial(eta, gamma), or "poisson" with a mean
   EVENT * 1000                      the event, 1000 times
   EVENT + EVENT, or several EVENTs  composition
   numbers may be fractions: rate=256/60000
