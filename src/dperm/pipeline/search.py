@@ -203,7 +203,20 @@ class SearchPlan:
     @property
     def training_records(self) -> int | None:
         """Number of training records under replace_one, expected number for a declared n; None if n is private."""
-        return None if self.n is None else max(self.n - validation_records(self.n, self.validation), 1)
+        return None if self.n is None else self.training_size(self.n, self.validation)
+
+    @staticmethod
+    def training_size(n: int, validation: float) -> int:
+        """Return the number of training records among ``n``, at least 1.
+
+        Parameters
+        ----------
+        n
+            Number of records.
+        validation
+            Share of the records on which models are scored.
+        """
+        return max(n - validation_records(n, validation), 1)
 
     @property
     def trials(self) -> float:

@@ -20,10 +20,10 @@ from dperm.data.space import FeatureSpace
 from dperm.privacy import Record
 from dperm.privacy.digest import digest
 from dperm.privacy.guarantee import guarantee_as_dict
-from dperm.report.run_facts import PREPARATION
+from dperm.report.run_facts import PREPARATION, SEARCHED
 from dperm.report.schema_facts import ENCODERS
 from dperm.sklearn.fit_result import FitResult, in_units, space_facts
-from dperm.sklearn.header import header_digest, prepared_digest
+from dperm.sklearn.header import header_digest, prepared_digest, searched_digest
 from dperm.sklearn.labels import PublicLabels, public_classes
 from dperm.sklearn.units import Units
 
@@ -167,7 +167,7 @@ def _require_released(
         return
     committed = (
         _committed_digest(type(estimator).__name__, fitted, stored)
-        if PREPARATION in fitted.public
+        if PREPARATION in fitted.public or SEARCHED in fitted.public
         else digest(released)
     )
     _require(booked in (None, committed), "the digest in the receipt is that of another release")
@@ -187,8 +187,11 @@ def _require_released(
 
 
 def _committed_digest(kind: str, fitted: FitResult, stored: Mapping[str, object]) -> str:
-    """Return the digest that the ledger holds for a model with a privately found schema."""
+    """Return the digest that the ledger holds for a model with a privately found schema, or of a private search."""
     header = header_digest(kind, stored, fitted.public, by_schema=True)
+    if SEARCHED in fitted.public:
+        schema = str(fitted.public["schema_digest"]) if PREPARATION in fitted.public else None
+        return searched_digest(header, schema, fitted.released)
     return prepared_digest(header, str(fitted.public["schema_digest"]), fitted.released)
 
 

@@ -224,7 +224,7 @@ def _of_model(path: Path) -> Artefact:
     from dperm.data.schema import text_digest
     from dperm.privacy import Record
     from dperm.report.model_file import read_model
-    from dperm.report.run_facts import PREPARATION
+    from dperm.report.run_facts import PREPARATION, SEARCHED
     from dperm.sklearn.files import load_stored, stored_header_digest
 
     file = read_model(path)
@@ -238,7 +238,7 @@ def _of_model(path: Path) -> Artefact:
     except ModelFormatError as error:
         damage = str(error.__cause__ or error).rstrip(".")
     facts = {name: _plain(getattr(record, name)) for name in _DESCRIBED}
-    prepared = PREPARATION in record.public  # the check of the released values requires the digest that covers it
+    prepared = PREPARATION in record.public or SEARCHED in record.public  # the check of the released values requires the digest that covers it
     return Artefact(
         path,
         record.ledger,
