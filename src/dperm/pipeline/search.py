@@ -177,7 +177,8 @@ class SearchPlan:
             share = ApproxDP(epsilon, delta, goal.adjacency)
             return tuple(event_of(place, share) for place in range(len(known)))
 
-        epsilon = _largest_epsilon(goal, events, lambda found: training_event(found, runs))
+        with warnings.catch_warnings(action="ignore"):  # those of the plans that are tried; the last plans warn below
+            epsilon = _largest_epsilon(goal, events, lambda found: training_event(found, runs))
         return cls(
             goal=goal,
             settings=known,
