@@ -3,6 +3,7 @@
 """Private search over settings of an estimator, as one release with one guarantee (T80, T84, T93)."""
 
 import hashlib
+import inspect
 import itertools
 import os
 import warnings
@@ -12,7 +13,7 @@ from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -237,6 +238,31 @@ class PrivateSearch(BaseEstimator):
         records = planned_rows(Adjacency.of(self.adjacency), self.n, n)
         return self._planned(records, self._trials(records, dim=dim, columns=columns, target=target))
 
+    def check_settings(
+        self,
+        n: int | None = None,
+        dim: int | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        target: str | None = None,
+    ) -> None:
+        """Check the estimator and all settings, without the computation of a plan.
+
+        Parameters
+        ----------
+        n, dim, columns, target
+            Public facts about the data, as in `plan`.
+
+        Raises
+        ------
+        ParameterError
+            If the estimator cannot be searched, or a setting is invalid.
+        """
+        records = planned_rows(Adjacency.of(self.adjacency), self.n, n)
+        trials, goal = self._trials(records, dim=dim, columns=columns, target=target), self._goal()
+        for place in range(len(trials.settings)):
+            trials.event(place, goal)
+
     def fit(self, X: Any, y: Any = None, *, target: str | None = None) -> Self:
         """Release the best model of the search, its setting and its score, and charge the search to ``ledger``.
 
@@ -455,6 +481,19 @@ class PrivateSearch(BaseEstimator):
             known = self._ahead = (key, plan)
         found: SearchPlan = known[1]
         return found
+
+
+def without_privacy(estimator: Any) -> Any:
+    """Return an unfitted copy of an estimator, with the defaults of all parameters that a search sets.
+
+    Parameters
+    ----------
+    estimator
+        Private estimator.
+    """
+    usual = inspect.signature(type(estimator)).parameters
+    changed = {name: usual[name].default for name in SET_BY_THE_SEARCH if name in usual}
+    return clone(estimator).set_params(**changed)
 
 
 def expanded_settings(settings: Any) -> list[Mapping[str, object]]:
