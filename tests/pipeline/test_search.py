@@ -12,7 +12,7 @@ from finite_selection import FinitePair, generating_function, largest_delta
 from scipy.stats import chi2
 
 from dperm import ApproxDP
-from dperm.accounting import BestOf, Gaussian, ParallelParts, Pure, Runs, account
+from dperm.accounting import Approximate, BestOf, Gaussian, ParallelParts, Runs, account
 from dperm.errors import AssumptionError, ParameterError
 from dperm.noise import NotPrivateBits
 from dperm.pipeline import SearchPlan
@@ -64,7 +64,7 @@ def test_the_event_of_a_search_meets_its_goal_and_nearly_spends_it(adjacency):
             assert trainings == plan.trial_events[0] + plan.trial_events[1]
             assert scores == plan.score.event
         else:
-            assert trainings == BestOf(ParallelParts(plan.trial_events), plan.runs)
+            assert trainings == BestOf(plan.trial_events[0], plan.runs)  # it dominates the others
             assert scores == BestOf(plan.score.event, plan.runs)
 
 
@@ -79,12 +79,13 @@ def test_noise_of_the_scores_agrees_with_the_table_of_choices():
     assert math.sqrt(2) / both.score.standard_deviation / math.sqrt(2) == pytest.approx(0.189540734544478, rel=1e-6)
 
 
-def test_settings_with_one_event_count_once():
+def test_dominated_events_of_settings_are_left_out():
     runs = Runs.geometric(mean=5)
     assert training_event([Gaussian(3.0)] * 4, runs) == BestOf(Gaussian(3.0), runs)
-    assert training_event([Gaussian(3.0), Gaussian(4.0), Gaussian(3.0)], runs).event == ParallelParts(
-        (Gaussian(3.0), Gaussian(4.0))
-    )
+    assert training_event([Gaussian(4.0), Gaussian(3.0), Gaussian(5.0)], runs) == BestOf(Gaussian(3.0), runs)
+    crossing = (Gaussian(3.0), Approximate(0.5, 1e-6, ADD))
+    assert training_event([*crossing, Gaussian(4.0)], runs) == BestOf(ParallelParts(crossing), runs)
+    assert training_event([*crossing, Gaussian(4.0)], None) == Gaussian(3.0) + crossing[1] + Gaussian(4.0)
 
 
 def test_a_mixture_of_settings_is_below_the_bound_and_above_that_of_one_trial():

@@ -17,6 +17,7 @@ from scipy.optimize import brentq
 
 from dperm.accounting import account
 from dperm.accounting.best_of import BestOf
+from dperm.accounting.dominance import dominates
 from dperm.accounting.event import Event
 from dperm.accounting.parallel import ParallelParts
 from dperm.accounting.runs import NegativeBinomialRuns, Runs
@@ -54,8 +55,8 @@ DELTA_SHARE = 0.5
 """Share of delta that the deltas of all trainings have together, on average."""
 SMALLEST, LARGEST = 1e-3, 1.0
 """Range of the epsilon of one training, as shares of the epsilon of the search."""
-GROWTH, PRECISION = 1.5, 2e-3
-SHRINK, SHRINKINGS = 0.99, 60
+GROWTH, PRECISION, ROUGH = 1.5, 2e-3, 1e-2
+SHRINK = 0.97
 SEARCHING = "search"
 """Name of the only recorded stage."""
 
@@ -432,12 +433,21 @@ def training_event(events: Sequence[Event], runs: Runs | None) -> Event:
     """Return the event of all trainings: their composition, or the best of trials with random settings (T93).
 
     A trial with a random setting is a mixture whose outcome names the setting. Its profile is at most the largest
-    profile of the settings; `ParallelParts` has this profile. Settings with the same event count once.
+    profile of the settings; `ParallelParts` has this profile. An event that another one dominates is left out.
     """
     if runs is None:
         return reduce(add, events)
-    distinct = tuple(dict.fromkeys(events))
-    return BestOf(distinct[0] if len(distinct) == 1 else ParallelParts(distinct), runs)
+    largest = undominated(events)
+    return BestOf(largest[0] if len(largest) == 1 else ParallelParts(largest), runs)
+
+
+def undominated(events: Sequence[Event]) -> tuple[Event, ...]:
+    """Return the events that no other one is known to dominate; of equal events, one."""
+    largest: list[Event] = []
+    for event in dict.fromkeys(events):
+        if not any(dominates(other, event) for other in largest):
+            largest = [*(other for other in largest if not dominates(event, other)), event]
+    return tuple(largest)
 
 
 def validation_records(n: int, share: float) -> int:
@@ -477,7 +487,8 @@ def _largest_epsilon(
     """
     start = goal.epsilon / 3
     first = events(start)
-    worst = max(range(len(first)), key=lambda place: account(first[place], goal.adjacency).epsilon(goal.delta))
+    costs = {event: _log_excess(goal, whole([event] * len(first))) for event in undominated(first)}
+    worst = first.index(max(costs, key=lambda event: costs[event]))
     same = len(set(first)) == 1
 
     def excess(epsilon: float) -> float:
@@ -485,11 +496,13 @@ def _largest_epsilon(
         return _log_excess(goal, whole(found if same else [found[worst]] * len(found)))
 
     epsilon = _largest(excess, start, LARGEST * goal.epsilon)
-    for _ in range(SHRINKINGS):
-        if _log_excess(goal, whole(events(epsilon))) <= 0:
-            return epsilon
-        epsilon *= SHRINK
-    raise _no_budget()
+
+    def excess_of_all(epsilon: float) -> float:
+        return _log_excess(goal, whole(events(epsilon)))
+
+    if same or excess_of_all(epsilon) <= 0:
+        return epsilon
+    return _largest(excess_of_all, SHRINK * epsilon, epsilon, precision=ROUGH)
 
 
 def _log_excess(goal: ApproxDP, event: Event) -> float:
@@ -498,7 +511,9 @@ def _log_excess(goal: ApproxDP, event: Event) -> float:
     return math.log(max(delta, 1e-300) / goal.delta)
 
 
-def _largest(excess: Callable[[float], float], start: float, most: float) -> float:
+def _largest(
+    excess: Callable[[float], float], start: float, most: float, *, precision: float = PRECISION
+) -> float:
     """Return nearly the largest number with ``excess`` at most 0, one at which it was computed."""
     known: dict[float, float] = {}
 
@@ -515,7 +530,7 @@ def _largest(excess: Callable[[float], float], start: float, most: float) -> flo
     while high < most and at(high) <= 0:
         low, high = high, min(high * GROWTH, most)
     if at(high) > 0:
-        brentq(at, low, high, xtol=PRECISION * low, maxiter=30)
+        brentq(at, low, high, xtol=precision * low, maxiter=30)
     return max(number for number, found in known.items() if found <= 0)
 
 

@@ -42,6 +42,7 @@ from dperm.sklearn.header import header_digest, plain_parameters, searched_diges
 from dperm.sklearn.search_trials import (
     SAME_FOR_ALL,
     SET_BY_THE_SEARCH,
+    LinearTrials,
     TrainingFunction,
     Trials,
     feature_columns,
@@ -470,7 +471,19 @@ class PrivateSearch(BaseEstimator):
         key = (goal, trials.settings, self.runs, self.validation, records, trials.key)
         known = self.__dict__.get("_ahead")
         if known is None or known[0] != key:
-            plan = SearchPlan.for_goal(
+            known = self._ahead = (key, *self._plan_with_less_noise(goal, records, trials))
+        found, gaussian = known[1:]
+        if isinstance(trials, LinearTrials):
+            trials.gaussian = gaussian
+        return found  # type: ignore[no-any-return]
+
+    def _plan_with_less_noise(
+        self, goal: ApproxDP, records: int | None, trials: Trials
+    ) -> tuple[SearchPlan, bool]:
+        """Return the plan, and whether linear models have Gaussian noise instead of noise with a pure guarantee."""
+
+        def planned() -> SearchPlan:
+            return SearchPlan.for_goal(
                 trials.settings,
                 goal,
                 event_of=trials.event,
@@ -478,9 +491,13 @@ class PrivateSearch(BaseEstimator):
                 validation=float(self.validation),
                 n=records,
             )
-            known = self._ahead = (key, plan)
-        found: SearchPlan = known[1]
-        return found
+
+        plan = planned()
+        if not isinstance(trials, LinearTrials) or not trials.has_pure_noise(plan.trial_goal):
+            return plan, False
+        noise, trials.gaussian = trials.noise(plan.trial_goal), True
+        other = planned()
+        return (other, True) if trials.noise(other.trial_goal) < noise else (plan, False)
 
 
 def without_privacy(estimator: Any) -> Any:

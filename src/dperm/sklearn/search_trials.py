@@ -30,6 +30,7 @@ from dperm.data.space import checked_pair
 from dperm.data.table_part import TablePart
 from dperm.data.tables import column_names, raw_columns
 from dperm.errors import AssumptionError, DataError, ParameterError
+from dperm.methods.objective import ObjectivePerturbation
 from dperm.noise import NotPrivateBits
 from dperm.noise.bits import SystemBits
 from dperm.pipeline.search import FRACTION, WHOLE, EventMismatchError, Grades
@@ -42,6 +43,8 @@ from dperm.sklearn.fit_result import PrivateData, fit_private
 from dperm.sklearn.table_fit import LABELS, PrivateTableModel
 
 Rows = NDArray[np.int64]
+_DEVIATION = "objective_noise_standard_deviation"
+"""Public number of a plan of objective perturbation."""
 SET_BY_THE_SEARCH = (
     *("epsilon", "delta", "adjacency", "n", "holdout", "ledger", "random_state"),
     *("groups", "allow_unprotected_scores", "fitted_transformers"),
@@ -196,10 +199,20 @@ class Trials(ABC):
 
 @dataclass
 class LinearTrials(Trials):
-    """Trials of a private linear model. Plans are made once for each setting and guarantee."""
+    """Trials of a private linear model. Plans are made once for each setting and guarantee.
+
+    Attributes
+    ----------
+    dim, names
+        Number and names of the features.
+    gaussian
+        Whether ``method="auto"`` takes Gaussian noise where it would take noise with a pure guarantee. For one fit to
+        few features the pure noise is smaller, but many trainings of pure guarantees cost more (T84).
+    """
 
     dim: int | None = None
     names: inputs.Names = None
+    gaussian: bool = False
 
     def event(self, place: int, goal: ApproxDP) -> Event:
         """Return the event of the plan of a fit."""
@@ -216,7 +229,21 @@ class LinearTrials(Trials):
             dim = dim_of(model.bounds)
         space, labels = model._space(dim, self.names), model._planned_labels()
         spec = model._spec(space, labels.target, self.n)
-        return model, space, labels, model._plan_in_units(spec, space, labels)
+        plan = model._plan_in_units(spec, space, labels)
+        if self.gaussian and model.method == "auto" and _has_pure_noise(plan):
+            model.set_params(method=ObjectivePerturbation(noise="gaussian"))
+            plan = model._plan_in_units(spec, space, labels)
+        return model, space, labels, plan
+
+    def has_pure_noise(self, goal: ApproxDP) -> bool:
+        """Whether the plan of a setting has noise with a pure guarantee, chosen by ``method="auto"``."""
+        found = (self._planned(place, goal) for place in range(len(self.settings)))
+        return any(model.method == "auto" and _has_pure_noise(plan) for model, _, _, plan in found)
+
+    def noise(self, goal: ApproxDP) -> float:
+        """Return the mean standard deviation of the noise of the objective over all settings that have one."""
+        plans = (self._planned(place, goal)[-1].describe() for place in range(len(self.settings)))
+        return float(np.mean([plan[_DEVIATION] for plan in plans if _DEVIATION in plan]))
 
     def read(self, X: Any, y: Any, target: str | None) -> None:
         """Check shape and finiteness of X, and the labels."""
@@ -251,7 +278,8 @@ class LinearTrials(Trials):
         fitted = fit_private(plan, data, name=name, parameters=parameters, budget=None, seed=seed)
         if not len(rows):
             fitted = fitted.with_public({**fitted.public, "invalid": invalid_rows(model.invalid)})
-        return model._set_fitted(fitted, _Columns(space.dim, self.names))
+        method = self.settings[place].get("method", self.estimator.method)
+        return model.set_params(method=method)._set_fitted(fitted, _Columns(space.dim, self.names))
 
     def predictions(self, model: Any, rows: Rows) -> tuple[Any, NDArray[np.bool_]]:
         """Return the predictions; rows with NaN or infinities are invalid."""
@@ -263,6 +291,10 @@ class LinearTrials(Trials):
             valid = np.isfinite(dense).all(axis=1)
             part = np.where(valid[:, None], dense, 0.0)
         return model.predict(part), valid
+
+
+def _has_pure_noise(plan: Any) -> bool:
+    return bool(plan.describe().get("objective_noise") == "gamma norm")
 
 
 @dataclass
