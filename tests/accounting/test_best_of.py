@@ -437,6 +437,27 @@ def test_far_tails_use_the_exact_profile_of_a_run():
     assert found[-1] > account(Gaussian(2.0), ADD).epsilon(1e-100)
 
 
+@pytest.mark.parametrize(
+    ("trial", "runs"),
+    [
+        (Gaussian(0.05), Runs.poisson(1e6)),
+        (Pure(500.0, ADD), Runs.negative_binomial(100.0, 0.01)),
+        (Pure(0.0, ADD), TEN),
+        (Laplace(1e10), Runs.geometric(1e6)),
+        (Approximate(0.0, 0.9, ADD), Runs.poisson(1e-6)),
+    ],
+    ids=str,
+)
+def test_extreme_selections_have_brackets_in_order(trial, runs):
+    """T80: losses and ratios beyond the range of doubles; an underflow is no infinite loss."""
+    profile = account(BestOf(trial, runs), ADD)
+    low, high = profile.epsilon_bracket(DELTA)
+    assert 0 <= low <= high
+    below, above = profile.delta_bracket(0.5)
+    assert 0 <= below <= above <= 1
+    assert account(BestOf(trial, runs) + Gaussian(3.0), ADD).epsilon(DELTA) >= 0
+
+
 # --- budgets ---
 
 

@@ -118,7 +118,7 @@ def output_excesses(sizes):
     for n in sizes:
         data = ladder(np.full(20, n / 20))
         bound = output_empirical_risk(data.problem, int(data.n), epsilon=1.0, delta=1e-5, adjacency="replace_one")
-        runs = lesson.Runs(data, lesson.GOAL, 200, 0)
+        runs = lesson.RepeatedRuns(data, lesson.GOAL, 200, 0)
         excesses.append(float(data.excess(runs.output(bound.regularization)).mean()))
     return excesses
 

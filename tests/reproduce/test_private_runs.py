@@ -12,7 +12,7 @@ from dperm.noise import NotPrivateBits
 from dperm.privacy import ApproxDP, PureDP
 from dperm.privacy.gaussian_profile import mu_for
 from dperm.reproduce.categories import ladder
-from dperm.reproduce.private_runs import Runs, descent_steps
+from dperm.reproduce.private_runs import RepeatedRuns, descent_steps
 
 DATA = ladder(np.array([240.0, 100.0, 40.0, 12.0]))
 GOALS = [ApproxDP(1.0, 1e-5, "replace_one"), PureDP(1.0, "replace_one")]
@@ -34,7 +34,7 @@ def same_law(simulated, real):
 
 @pytest.mark.parametrize("goal", GOALS, ids=["gaussian", "gamma-norm"])
 def test_output_and_objective_perturbation_are_those_of_dperm(goal):
-    runs = Runs(DATA, goal, 2000, 0)
+    runs = RepeatedRuns(DATA, goal, 2000, 0)
     output = OutputPerturbation(law(goal)).plan(DATA.spec(STRENGTH), goal)
     objective = ObjectivePerturbation(law(goal)).plan(DATA.spec(STRENGTH), goal)
     assert same_law(DATA.excess(runs.output(STRENGTH)), real_excesses(output))
@@ -46,7 +46,7 @@ def test_descent_is_that_of_dperm():
     steps, radius = 12, DATA.problem.reference_norm
     method = GradientPerturbation(steps=steps, step_size=4.0, momentum=0.0, average=0.0, projection=radius)
     real = real_excesses(method.plan(DATA.spec(), GOALS[0]))
-    assert same_law(DATA.excess(Runs(DATA, GOALS[0], 2000, 0).descent(steps)), real)
+    assert same_law(DATA.excess(RepeatedRuns(DATA, GOALS[0], 2000, 0).descent(steps)), real)
 
 
 def test_the_number_of_steps_makes_both_terms_equal():
@@ -57,6 +57,6 @@ def test_the_number_of_steps_makes_both_terms_equal():
 
 
 def test_runs_repeat_with_their_seed_and_differ_without():
-    one, other = (Runs(DATA, GOALS[0], 5, seed).output(STRENGTH) for seed in (0, 1))
-    assert np.array_equal(one, Runs(DATA, GOALS[0], 5, 0).output(STRENGTH))
+    one, other = (RepeatedRuns(DATA, GOALS[0], 5, seed).output(STRENGTH) for seed in (0, 1))
+    assert np.array_equal(one, RepeatedRuns(DATA, GOALS[0], 5, 0).output(STRENGTH))
     assert not np.array_equal(one, other)

@@ -32,6 +32,7 @@ TESTED_BLOCKS = 800
 LARGEST_LOSS = 600.0
 SMALLEST_SHARE = 1e-6  # of an atom that is split
 PARTS = np.geomspace(1e-9, 0.7, 60)  # parts of a block, which are possible because a test may be randomized
+LEAST_MASS = 1e-300
 SLACK = 1e-14  # of the mass of a complement
 
 
@@ -60,6 +61,7 @@ class SelectionAttack:
         v, q = v * (1 - ROUNDING), q * (1 + ROUNDING)
         hit = np.where(fits, self.runs.block(u, np.minimum(p, 1 - np.minimum(u, 1.0))), 0.0)
         miss = np.where(fits, self.runs.block(v, np.minimum(q, 1 - np.minimum(v, 1.0))), 1.0)
+        miss = np.where(q > 0, np.maximum(miss, LEAST_MASS), miss)  # 0 only for an infinite loss, not by underflow
         slack = 1e-15 * self.runs.mean * p  # of differences near the top of the ranking
         return np.maximum(hit * (1 - ROUNDING) - slack, 0.0).ravel(), (miss * (1 + ROUNDING)).ravel()
 
@@ -137,7 +139,7 @@ def _possible(curve: DirectionCurve, losses: Array) -> tuple[Array, Array]:
 def _atomic_blocks(law: AtomicLoss) -> Blocks:
     """Return the blocks of a pair with finitely many losses, with parts of its atoms."""
     losses, p = sorted_atoms(law)
-    q = second_masses(losses, p)
+    q = np.maximum(second_masses(losses, p), LEAST_MASS)
     p, q = np.append(p, law.infinity), np.append(q, 0.0)
     never = max(1 - math.fsum(q), 0.0)
     first = np.append(0.0, np.cumsum(p)), np.append(never, never + np.cumsum(q))

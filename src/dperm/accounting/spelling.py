@@ -25,14 +25,19 @@ def spelled(event: Mapping[str, Any], adjacency: str) -> str:
             return f"({part}) * {count}" if inner.get("type") == "composed" else f"{part} * {count}"
         case {"type": "parallel_parts", "events": [*parts]}:
             return f"parallel_parts({', '.join(spelled(part, adjacency) for part in parts)})"
-        case {"type": "best_of", "event": inner, "runs": {"law": law, **numbers}}:
-            texts = [_argument(name, value, bare=len(numbers) == 1) for name, value in numbers.items()]
-            return f"best_of({spelled(inner, adjacency)}, {law}({', '.join(texts)}))"
+        case {"type": "best_of", "event": inner, "runs": runs}:
+            return f"best_of({spelled(inner, adjacency)}, {_runs(runs)})"
     names = [name for name in event if name not in ("type", "event", "dperm_event")]
     numbers = [name for name in names if name != "adjacency" or event[name] != adjacency]
     inner = [spelled(event["event"], adjacency)] if "event" in event else []
     texts = [_argument(name, event[name], bare=not inner and name == names[0]) for name in numbers]
     return f"{event.get('type', '?')}({', '.join(inner + texts)})"
+
+
+def _runs(runs: Mapping[str, Any]) -> str:
+    numbers = {name: value for name, value in runs.items() if name != "law"}
+    texts = [_argument(name, value, bare=len(numbers) == 1) for name, value in numbers.items()]
+    return f"{runs['law']}({', '.join(texts)})"
 
 
 def _argument(name: str, value: object, *, bare: bool) -> str:

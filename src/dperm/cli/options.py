@@ -65,7 +65,7 @@ Events:
   bounded_range(epsilon)            thresholded_values(standard_deviation, threshold, values)
   parallel_parts(EVENT, EVENT, ...) for parts of the data chosen by independent coin flips
   best_of(EVENT, runs)              best of a random number of runs; runs is geometric(mean), logarithmic(mean),
-                                    negative_binomial(eta, gamma), or "poisson" with a mean
+                                    poisson(mean) or negative_binomial(eta, gamma)
   EVENT * 1000                      the event, 1000 times
   EVENT + EVENT, or several EVENTs  composition
   numbers may be fractions: rate=256/60000

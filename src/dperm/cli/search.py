@@ -28,6 +28,7 @@ output states the price of the search.
 Examples:
   dperm search data.csv --epsilon 1 --schema schema.toml --setting clip=0.3,1.0 --out best.dperm
   dperm search data.csv --target income --epsilon 3 --prepare --exclude name --exclude pay --setting clip=0.5,1.0
+  dperm search data.csv --epsilon 1 --schema schema.toml --setting clip=0.5,1.0 --seed 1 --not-private
 """
 SETTING_HELP = "Values of a parameter to try, such as clip=0.5,1.0 or method=objective,output; may be repeated."
 

@@ -21,7 +21,7 @@ from dperm.reproduce.categories import SMOOTHNESS, Categories
 
 
 @dataclass(frozen=True)
-class Runs:
+class RepeatedRuns:
     """Repetitions of a method on one data set, or on one data set per repetition.
 
     Attributes

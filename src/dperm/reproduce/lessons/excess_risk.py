@@ -23,7 +23,7 @@ from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.bowls import Bowl, perturbed
 from dperm.reproduce.categories import Categories, ladder
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome, guarantee_parameters, slope
-from dperm.reproduce.private_runs import Runs, descent_steps
+from dperm.reproduce.private_runs import RepeatedRuns, descent_steps
 from dperm.theory import compare_methods
 
 GOAL = ApproxDP(1.0, 1e-5, "replace_one")
@@ -85,7 +85,7 @@ def _at(data: Categories, repeats: int, seed: int) -> ExcessOverRecords:
         data.problem, n, epsilon=GOAL.epsilon, delta=GOAL.delta, adjacency=GOAL.adjacency, risk="empirical"
     )
     strengths = {each.method: each.regularization or 0.0 for each in proved}
-    runs, few = Runs(data, GOAL, repeats, seed), Runs(data, GOAL, repeats // 5, seed)
+    runs, few = RepeatedRuns(data, GOAL, repeats, seed), RepeatedRuns(data, GOAL, repeats // 5, seed)
     measured: dict[Method, float] = {
         "gradient": float(data.excess(few.descent(descent_steps(data, GOAL))).mean()),
         "objective": float(data.excess(runs.objective(strengths["objective"])).mean()),

@@ -21,7 +21,7 @@ from dperm.reproduce.bowls import Bowl, PerturbedBowl, perturbed
 from dperm.reproduce.categories import SMOOTHNESS, Categories, ladder
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome, guarantee_parameters, slope
 from dperm.reproduce.lessons.excess_risk import BOUNDED, NAMES, OTHER_STEPS, Method, rate_checks
-from dperm.reproduce.private_runs import Runs, descent_steps
+from dperm.reproduce.private_runs import RepeatedRuns, descent_steps
 from dperm.theory import MethodBound, compare_methods
 
 GOAL = ApproxDP(1.0, 1e-5, "replace_one")
@@ -74,7 +74,7 @@ def _categories(dim: int, n: int) -> Categories:
 def _at(data: Categories, draws: int, seed: int) -> ExcessOverDimension:
     """Measure one dimension; larger problems average over more directions and need fewer repetitions."""
     repeats, n = draws // data.dim, int(data.n)
-    runs = Runs(data, GOAL, repeats, seed)
+    runs = RepeatedRuns(data, GOAL, repeats, seed)
     bounds = compare_methods(
         data.problem, n, epsilon=GOAL.epsilon, delta=GOAL.delta, adjacency=GOAL.adjacency, risk="empirical"
     )
@@ -88,7 +88,7 @@ def _at(data: Categories, draws: int, seed: int) -> ExcessOverDimension:
     return ExcessOverDimension(data.dim, risks, _linear_cost(replace(runs, repeats=10 * repeats), proved["output"]))
 
 
-def _objective(runs: Runs, proved: MethodBound) -> tuple[float, float]:
+def _objective(runs: RepeatedRuns, proved: MethodBound) -> tuple[float, float]:
     return _relative(runs.data, runs.objective(proved.regularization or 0.0), proved.bound)
 
 
@@ -102,7 +102,7 @@ def _on_bowl(bowl: PerturbedBowl, repeats: int, seed: int) -> tuple[float, float
     return bowl.excess(repeats, seed), bowl.bound
 
 
-def _linear_cost(runs: Runs, proved: MethodBound) -> float:
+def _linear_cost(runs: RepeatedRuns, proved: MethodBound) -> float:
     """Return the cost of the noise of output perturbation, divided by (c/2) sigma^2.
 
     The average over the noise and its negative cancels the linear part.

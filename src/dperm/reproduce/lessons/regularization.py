@@ -14,7 +14,7 @@ from dperm.privacy import ApproxDP
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.categories import Categories, ladder
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome, guarantee_parameters
-from dperm.reproduce.private_runs import Runs
+from dperm.reproduce.private_runs import RepeatedRuns
 from dperm.theory import ExcessRisk, objective_empirical_risk, output_empirical_risk
 
 GOAL = ApproxDP(1.0, 1e-5, "replace_one")
@@ -37,7 +37,7 @@ class ExcessOverStrength:
 def run(effort: Effort) -> Outcome:
     """Run both methods on deterministic data with simulated noise."""
     data = ladder(RECORDS * (1 - RATIO) * np.power(RATIO, np.arange(DIM)))
-    runs = Runs(data, GOAL, QUICK_REPEATS if effort.quick else REPEATS, effort.seed)
+    runs = RepeatedRuns(data, GOAL, QUICK_REPEATS if effort.quick else REPEATS, effort.seed)
     strengths, found = QUICK_STRENGTHS if effort.quick else STRENGTHS, []
     for place, strength in enumerate(strengths):
         found.append(_at(runs, float(strength)))
@@ -53,7 +53,7 @@ def run(effort: Effort) -> Outcome:
     return Outcome(parameters, _table(found), _picture(found), _checks(found, advised), _sentence(found, data))
 
 
-def _at(runs: Runs, strength: float) -> ExcessOverStrength:
+def _at(runs: RepeatedRuns, strength: float) -> ExcessOverStrength:
     return ExcessOverStrength(
         strength,
         {method: _excess(runs, method, strength) for method in METHODS},
@@ -61,7 +61,7 @@ def _at(runs: Runs, strength: float) -> ExcessOverStrength:
     )
 
 
-def _excess(runs: Runs, method: Method, strength: float) -> float:
+def _excess(runs: RepeatedRuns, method: Method, strength: float) -> float:
     theta = runs.output(strength) if method == "output" else runs.objective(strength)
     return float(runs.data.excess(theta).mean())
 

@@ -20,7 +20,7 @@ from dperm.privacy import PureDP
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.categories import Categories
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome, guarantee_parameters, slope
-from dperm.reproduce.private_runs import Runs
+from dperm.reproduce.private_runs import RepeatedRuns
 from dperm.theory import (
     gaussian_output_sample_order,
     objective_excess_risk,
@@ -68,7 +68,7 @@ class Search:
         return float(population(self.dim).excess(self._coefficients(n)).mean()) <= EXCESS
 
     def _coefficients(self, n: int) -> Floats:
-        runs = Runs(self._data(n), GOAL, self.repeats, self.seed)
+        runs = RepeatedRuns(self._data(n), GOAL, self.repeats, self.seed)
         problem = population(self.dim).problem
         if self.method == "output":
             risk = output_excess_risk(problem, n, epsilon=GOAL.epsilon, adjacency=GOAL.adjacency)
