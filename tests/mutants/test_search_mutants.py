@@ -105,7 +105,11 @@ MUTANTS = [
         f"{SEARCH}::test_the_model_the_setting_and_the_score_are_one_release_with_one_entry[add_remove-settings0]",
     ),
 ]
-QUICK = {"the number of trials is kept", "later trials repeat the best setting so far", "the trainings cost as much as one"}
+QUICK = {
+    "the number of trials is kept",
+    "later trials repeat the best setting so far",
+    "the trainings cost as much as one",
+}
 """Mutants that run in every test."""
 PARAMETERS = [
     pytest.param(mutant, id=mutant.name, marks=[] if mutant.name in QUICK else [pytest.mark.slow]) for mutant in MUTANTS

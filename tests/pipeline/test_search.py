@@ -129,11 +129,7 @@ def test_sensitivity_of_the_scores_is_attained_by_the_worst_records_and_by_no_ot
         for adjacency in (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE):
             found = graded_sums_sensitivity(models, adjacency)
             vectors = np.stack([grades, 1 - grades], axis=1)
-            moves = (
-                vectors
-                if adjacency is Adjacency.ADD_REMOVE
-                else (vectors[:, None] - vectors[None]).reshape(-1, 2)
-            )
+            moves = vectors if adjacency is Adjacency.ADD_REMOVE else (vectors[:, None] - vectors[None]).reshape(-1, 2)
             worst = math.sqrt(models) * np.linalg.norm(moves, axis=1).max()
             assert worst <= found <= worst * (1 + 1e-12)
 

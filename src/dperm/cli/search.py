@@ -66,9 +66,7 @@ def search(
     invalid: options.Invalid = "raise",
     separator: options.Separator = ",",
     seed: options.Seed = None,
-    not_private: Annotated[
-        bool, typer.Option("--not-private", help="Allow --seed, which gives no guarantee.")
-    ] = False,
+    not_private: Annotated[bool, typer.Option("--not-private", help="Allow --seed, which gives no guarantee.")] = False,
     force: options.Force = False,
     json: AsJson = False,
 ) -> None:

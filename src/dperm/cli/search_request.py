@@ -158,8 +158,9 @@ class FoundModel:
         from dperm.cli.output import below, print_facts, print_json
         from dperm.privacy.guarantee import guarantee_as_dict
 
-        search, record = self.search, self.search.record_
-        promised, plan = search.guarantee_, search.plan_
+        search, plan = self.search, self.search.plan_
+        record: Any = search.record_
+        promised: Any = search.guarantee_
         if as_json:
             print_json(
                 {

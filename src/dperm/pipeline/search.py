@@ -511,9 +511,7 @@ def _log_excess(goal: ApproxDP, event: Event) -> float:
     return math.log(max(delta, 1e-300) / goal.delta)
 
 
-def _largest(
-    excess: Callable[[float], float], start: float, most: float, *, precision: float = PRECISION
-) -> float:
+def _largest(excess: Callable[[float], float], start: float, most: float, *, precision: float = PRECISION) -> float:
     """Return nearly the largest number with ``excess`` at most 0, one at which it was computed."""
     known: dict[float, float] = {}
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dperm.sklearn.pca import PrivatePCA
     from dperm.sklearn.pipeline import PrivatePipeline
     from dperm.sklearn.preparation import PrivateTableEncoder
-    from dperm.sklearn.search import PrivateSearch
     from dperm.sklearn.scaling import PrivateBounds, PrivateScaler
+    from dperm.sklearn.search import PrivateSearch
     from dperm.sklearn.table_models import PrivateTableClassifier, PrivateTableRegressor
 
 _ON_FIRST_USE = {

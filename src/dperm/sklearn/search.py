@@ -24,7 +24,7 @@ from dperm.data import inputs
 from dperm.data.encoded import facts_of
 from dperm.data.pipeline_steps import checked_steps
 from dperm.data.score_sources import checked_score_source
-from dperm.errors import AssumptionError, DataError, ParameterError
+from dperm.errors import AssumptionError, DataError, NotPrivateWarning, ParameterError
 from dperm.mechanisms.run import Run, prepare_release
 from dperm.noise import NotPrivateBits
 from dperm.noise.bits import Stream, SystemBits, integer
@@ -38,6 +38,7 @@ from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement, statement, write_statement
 from dperm.sklearn import parameters
 from dperm.sklearn.base import PrivateLinearModel
+from dperm.sklearn.fit_result import warn_seeded
 from dperm.sklearn.header import header_digest, plain_parameters, searched_digest
 from dperm.sklearn.search_trials import (
     SAME_FOR_ALL,
@@ -315,7 +316,11 @@ class PrivateSearch(BaseEstimator):
                 trials.read(X, y, target)
             return _SplitRecords(trials, plan.split(len(trials.labels), coins))
 
-        ready = prepare_release(plan.facts, read, budget=budget, bits=bits)
+        if seed is not None:
+            warn_seeded()
+        with warnings.catch_warnings():  # the warning of the release does not name the argument
+            warnings.simplefilter("ignore", NotPrivateWarning)
+            ready = prepare_release(plan.facts, read, budget=budget, bits=bits)
         with ready.charged() as run:
             outcome = _draw(plan, run, seeded=seed is not None)
             setting, score = dict(plan.settings[outcome.place]), _score(trials, outcome)
@@ -475,11 +480,9 @@ class PrivateSearch(BaseEstimator):
         found, gaussian = known[1:]
         if isinstance(trials, LinearTrials):
             trials.gaussian = gaussian
-        return found  # type: ignore[no-any-return]
+        return found
 
-    def _plan_with_less_noise(
-        self, goal: ApproxDP, records: int | None, trials: Trials
-    ) -> tuple[SearchPlan, bool]:
+    def _plan_with_less_noise(self, goal: ApproxDP, records: int | None, trials: Trials) -> tuple[SearchPlan, bool]:
         """Return the plan, and whether linear models have Gaussian noise instead of noise with a pure guarantee."""
 
         def planned() -> SearchPlan:
@@ -523,7 +526,9 @@ def expanded_settings(settings: Any) -> list[Mapping[str, object]]:
     """
     if isinstance(settings, Mapping):
         lists = [_values(name, values) for name, values in settings.items()]
-        found = [dict(zip(settings, values, strict=True)) for values in itertools.product(*lists)]
+        found: list[Mapping[str, object]] = [
+            dict(zip(settings, values, strict=True)) for values in itertools.product(*lists)
+        ]
     elif isinstance(settings, Sequence) and all(isinstance(setting, Mapping) for setting in settings):
         found = [dict(setting) for setting in settings]
     else:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from joblib import hash as hash_of
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone, is_classifier
@@ -117,6 +116,7 @@ class Trials(ABC):
     settings: tuple[Mapping[str, object], ...]
     adjacency: Adjacency
     n: int | None
+    _labels: CanonicalColumn = field(init=False, repr=False)
 
     @abstractmethod
     def event(self, place: int, goal: ApproxDP) -> Event:
@@ -139,6 +139,8 @@ class Trials(ABC):
         """Hash of the public facts that a plan depends on; a new object if they have none."""
         facts = (getattr(self, name, None) for name in ("n", "dim", "names", "columns", "target"))
         known = self.estimator.get_params() if hasattr(self.estimator, "get_params") else vars(self.estimator)
+        from joblib import hash as hash_of  # type: ignore[import-untyped]
+
         try:
             return hash_of((type(self.estimator).__name__, known, *facts))
         except Exception:  # a method object or function that cannot be pickled
@@ -283,7 +285,7 @@ class LinearTrials(Trials):
 
     def predictions(self, model: Any, rows: Rows) -> tuple[Any, NDArray[np.bool_]]:
         """Return the predictions; rows with NaN or infinities are invalid."""
-        part = self._matrix[rows]
+        part: Any = self._matrix[rows]
         values = part.data if sparse.issparse(part) else part
         valid = np.ones(len(rows), dtype=bool)
         if not np.isfinite(values).all():
@@ -591,5 +593,3 @@ class _Columns:
         self.n_features_in_ = count
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(names, dtype=object)
-
-

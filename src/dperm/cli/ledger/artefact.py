@@ -238,7 +238,9 @@ def _of_model(path: Path) -> Artefact:
     except ModelFormatError as error:
         damage = str(error.__cause__ or error).rstrip(".")
     facts = {name: _plain(getattr(record, name)) for name in _DESCRIBED}
-    prepared = PREPARATION in record.public or SEARCHED in record.public  # the check of the released values requires the digest that covers it
+    prepared = (
+        PREPARATION in record.public or SEARCHED in record.public
+    )  # the check of the released values requires the digest that covers it
     return Artefact(
         path,
         record.ledger,
