@@ -32,6 +32,7 @@ from dperm.cli import (
     reproduce,
     running,
     schema,
+    search,
 )
 
 HELPS = {
@@ -54,6 +55,7 @@ HELPS = {
     "schema draft": schema.DRAFT_HELP,
     "schema check": schema.CHECK_HELP,
     "schema fit": schema.FIT_HELP,
+    "search": search.HELP,
 }
 VERBS = sorted(HELPS.keys() - {"dperm"})
 EXAMPLES = sorted(

@@ -21,6 +21,7 @@ from dperm.cli import (
     report,
     reproduce,
     schema,
+    search,
 )
 
 HELP = """Fit models to personal data with differential privacy: plan fits, charge them to a budget, and audit them.
@@ -51,6 +52,7 @@ _ACCOUNT = "Compute the epsilon of events at a given delta, or the delta at a gi
 # Plain help and plain errors: they keep the line breaks of the examples, in every version of typer, and start faster.
 app = typer.Typer(name="dperm", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command(help=fit.HELP, short_help="Fit a private model to a data file.")(fit.fit)
+app.command(help=search.HELP, short_help="Search over settings of a private fit, under one guarantee.")(search.search)
 app.command(help=predict.HELP, short_help="Predict the target of each record with a model.")(predict.predict)
 app.command(help=evaluate.HELP, short_help="Measure a model privately on records it was not trained on.")(
     evaluate.evaluate

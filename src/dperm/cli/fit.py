@@ -14,7 +14,7 @@ from dperm.cli.running import reported_errors
 from dperm.errors import LeakError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from dperm.cli.charged_run import ChargedRequest
     from dperm.data.files import Declared
@@ -42,11 +42,11 @@ Examples:
   dperm fit data.csv --target income --epsilon 3 --prepare --exclude name --exclude pay --holdout 0.1
   dperm fit data.csv --target income --epsilon inf --not-private --schema schema.toml --out plain.dperm
 """
-_SCHEMA_ONLY = (
+SCHEMA_ONLY = (
     "cannot be combined with --prepare: the method and the regularization of a prepared table follow from the released "
     "schema. Leave it out, or declare all columns in a --schema."
 )
-_PREPARE_ONLY = "belongs to --prepare, which is missing: a schema declares everything that is used."
+PREPARE_ONLY = "belongs to --prepare, which is missing: a schema declares everything that is used."
 
 
 def fit(
@@ -101,7 +101,7 @@ def fit(
             from dperm.cli.charging import Account, delta_of, relation_of
             from dperm.cli.declared_fit import declared_fit_request
             from dperm.cli.declared_groups import declared_groups
-            from dperm.cli.fit_request import FitRequest, checked_privacy, read_schema
+            from dperm.cli.fit_request import FitRequest, checked_privacy
             from dperm.cli.prepared_columns import prepared_columns
             from dperm.cli.prepared_fit import (
                 PreparedFitRequest,
@@ -125,7 +125,7 @@ def fit(
             if prepare:
                 chosen = None if method == "auto" else method
                 learner = {"--method": chosen, "--estimator": estimator, "--C": C, "--quantile": quantile}
-                refuse_options(learner, _SCHEMA_ONLY)
+                refuse_options(learner, SCHEMA_ONLY)
                 require_noise(size)
                 columns = prepared_columns(
                     data, target=target, schema=schema, exclude=exclude or (), predicts=True, separator=separator
@@ -148,8 +148,8 @@ def fit(
                 )
             else:
                 preparing = {"--task": task, "--exclude": exclude, "--most-classes": most_classes}
-                refuse_options(preparing, _PREPARE_ONLY)
-                declared = _with_hint(schema, lambda: read_schema(schema, target, data))
+                refuse_options(preparing, PREPARE_ONLY)
+                declared = read_declared_schema(schema, target, data)
                 released = None if schema is None else _checked_release(schema, not_private=not_private)
                 charged = Account.of(ledger, account, request_id)
                 common: dict[str, Any] = {
@@ -219,10 +219,12 @@ def _declarations(path: Path | None, target: str | None, data: Path, *, prepare:
     return {**columns, **({} if known is None else {known.name: known})}
 
 
-def _with_hint(path: Path | None, read: "Callable[[], Schema]") -> "Schema":
-    """Return the schema; without a file, the error names the private way too."""
+def read_declared_schema(path: Path | None, target: str | None, data: Path) -> "Schema":
+    """Return the schema of a fit; without a file, the error names the private way too."""
+    from dperm.cli.fit_request import read_schema
+
     try:
-        return read()
+        return read_schema(path, target, data)
     except LeakError as error:
         if path is None:
             error.add_note("Or add --prepare: it finds them privately, under the same guarantee as the model.")

@@ -144,13 +144,20 @@ class FitRequest:
 
     def run(self, data: Path, budget: "Budget | None", content: "ContentCheck") -> "FittedModel":
         """Read the data, charge the budget, and return the fitted model."""
+        estimator = self.model.set_params(ledger=budget)
+        features, labels = self.read(data, content)
+        with spinner("Learning ..."):
+            return FittedModel(estimator.fit(features, labels), self.schema)
+
+    def read(self, data: Path, content: "ContentCheck") -> tuple[Any, Any]:
+        """Return features and labels of a file, encoded by the schema."""
         import numpy as np
 
         from dperm.cli.encoding import features_of
         from dperm.data.encoded import EncodingFacts, encoded
         from dperm.data.files import read_table
 
-        estimator, target = self.model.set_params(ledger=budget), self.target
+        target = self.target
         with progress_bar(f"Reading {data.name}") as progress, content.reading(once=True) as watch:
             columns = {**self.schema.encoder.columns, target.name: target}
             table = read_table(data, columns, progress, watch, unseen=self.unseen, separator=self.separator)
@@ -161,8 +168,7 @@ class FitRequest:
             sparse = not isinstance(features, np.ndarray)
             release = dict(self.schema_release)
             features = encoded(features, EncodingFacts(self.schema.encoder, sparse=sparse, release=release))
-        with spinner("Learning ..."):
-            return FittedModel(estimator.fit(features, labels), self.schema)
+        return features, labels
 
     def stored_entry(self, path: Path) -> tuple[object, object]:
         """Return request id and digest of the ledger entry in a model file; None without one."""

@@ -54,3 +54,24 @@ class RecordSplit:
             return cls(places, places[:0])
         chosen = sampled_rows(holdout, count, stream)
         return cls(np.setdiff1d(places, chosen, assume_unique=True), chosen)
+
+    @classmethod
+    def of_size(cls, count: int, *, evaluation: int, stream: Stream) -> "RecordSplit":
+        """Return a random split with a public number of evaluation records, for replace-one alone.
+
+        Parameters
+        ----------
+        count
+            Number of records; it is public.
+        evaluation
+            Number of evaluation records.
+        stream
+            Random bits, which nobody else reads.
+
+        Notes
+        -----
+        **Guarantees.** The places of the evaluation records do not depend on any record, so a replaced record stays in
+        its part (T93). Under add/remove, this split is not covered (E42).
+        """
+        order = np.argsort(stream.words(count), kind="stable").astype(np.int64)
+        return cls(np.sort(order[evaluation:]), np.sort(order[:evaluation]))

@@ -49,6 +49,8 @@ SCORES = "unprotected_scores"
 """Key in records for the function, class or callback that evaluated the model on the private data."""
 PREPARATION = "preparation"
 """Key in records for the private preparation of the table, which the guarantee covers."""
+SEARCHED = "search"
+"""Key in records for the private search over settings, which the guarantee covers."""
 UNNAMED = "unnamed mechanism"
 FIT = "This fit only: the coefficients, and anything computed from them alone."
 PREPARED_FIT = (
@@ -65,6 +67,7 @@ PREPARED_EVALUATED_FIT = (
     "together."
 )
 COINS = "one secret coin flip for each record, which makes it an evaluation record with probability {:g}"
+SPLIT = "one secret split of the records, which makes a share of {:g} of them validation records"
 STAGES, METRICS, HOLDOUT = "stages", "metrics", "holdout"
 """Keys in records for the stages of a release, its metrics, and the share of records held out for them."""
 PREPARED_PREPROCESSING = (
@@ -87,6 +90,23 @@ FINAL_MODEL = "Only the final model is covered. Intermediate values of the solve
 SEARCH = (
     "The guarantee of one fit does not cover a search over many fits: each fit is a separate release and must be "
     "accounted for."
+)
+SEARCHED_FIT = (
+    "The guarantee covers the search that chose the setting: all its trainings and all its scores. The other models, "
+    "their scores and the number of trainings were not released."
+)
+SEARCH_TUNING = (
+    "A private search chose the setting among {} public settings by noisy scores on validation records. The guarantee "
+    "covers the search (T93). {} {}"
+)
+COMPOSED_RUNS = "Every setting was trained once, and the trainings are composed."
+RANDOM_RUNS = (
+    "The number of trainings was random and is secret. Its law is public ({}), with a mean of {:.3g}. Each training "
+    "drew its setting uniformly and independently of all others."
+)
+SEARCH_SCORE = "The score of the released model is the best of several, and is therefore biased upwards."
+TRAINED_BY_FUNCTION = (
+    "The trainings are a function of the user. dperm did not check that it meets the guarantee of a training."
 )
 STEPS_COVERED = ("gradient", "sgd")
 """Methods whose event composes the noisy gradients of all their steps."""
@@ -211,8 +231,36 @@ def run_facts(record: Record) -> dict[str, object]:
         "code_version": record.versions or names.NOT_RECORDED,
         "time": names.NOT_RECORDED if record.timestamp is None else record.timestamp,
         "limits": _limits(record),
-        **({"tuning": " ".join(uncovered_scores(record))} if uncovered_scores(record) else {}),
+        **_tuning(record),
     }
+
+
+def is_searched(record: Record) -> bool:
+    """Whether a private search over settings chose the release."""
+    return isinstance(record.public.get(SEARCHED), Mapping)
+
+
+def search_sentence(record: Record) -> str:
+    """Return the sentences on the private search that chose a setting."""
+    search = record.public[SEARCHED]
+    assert isinstance(search, Mapping)
+    law = search["runs"]
+    if law is None:
+        runs = COMPOSED_RUNS
+    else:
+        numbers = ", ".join(f"{name} = {value:.4g}" for name, value in law.items() if name != "law")
+        runs = RANDOM_RUNS.format(f"{str(law['law']).replace('_', ' ')}, {numbers}", search["mean_trials"])
+    function = f" {TRAINED_BY_FUNCTION}" if search.get("function") else ""
+    return SEARCH_TUNING.format(len(search["settings"]), runs, SEARCH_SCORE) + function
+
+
+def _tuning(record: Record) -> dict[str, str]:
+    if uncovered_scores(record):
+        return {"tuning": " ".join(uncovered_scores(record))}
+    if not is_searched(record):
+        return {}
+    others = budget_facts(record.ledger, seeded=record.seeded).get("tuning")
+    return {"tuning": " ".join((search_sentence(record), *([str(others)] if others else [])))}
 
 
 def _budget_facts(record: Record) -> dict[str, object]:
@@ -276,7 +324,7 @@ def has_late_header(public: Mapping[str, object]) -> bool:
     This holds for releases of several stages: their public facts are known only after the earlier stages. Models with
     a private preparation from before the stages were recorded have the same digest.
     """
-    return PREPARATION in public or STAGES in public
+    return PREPARATION in public or STAGES in public or SEARCHED in public
 
 
 def _covered_by_fit(method: object, record: Record) -> str:
@@ -287,6 +335,8 @@ def _covered_by_fit(method: object, record: Record) -> str:
         (True, True): PREPARED_EVALUATED_FIT,
     }
     fit = texts[is_prepared(record), METRICS in record.public]
+    if is_searched(record):
+        return " ".join((fit, SEARCHED_FIT, FINAL_MODEL))
     return " ".join((fit, SEARCH, ALL_ITERATES if method in STEPS_COVERED else FINAL_MODEL))
 
 
@@ -298,7 +348,7 @@ def _training_facts(record: Record) -> dict[str, object]:
     return {
         "public_quantities": taken,
         "mechanism": {"name": method, **public, "event": record.event},
-        "covered": f"{TRAINING_COVERED} {SEARCH}",
+        "covered": f"{TRAINING_COVERED} {SEARCHED_FIT if is_searched(record) else SEARCH}",
         "preprocessing": _preprocessing(record, TRAINING_PREPROCESSING),
         "nonprivate_statistics": TRAINING_STATISTICS,
     }
@@ -317,7 +367,7 @@ def _other_facts(record: Record) -> dict[str, object]:
         "public_quantities": public,
         **({"utility": utility_facts(metrics)} if isinstance(metrics, Mapping) else {}),
         "mechanism": {"name": name, "event": record.event},
-        "covered": ONE_RELEASE,
+        "covered": f"{ONE_RELEASE} {SEARCHED_FIT}" if is_searched(record) else ONE_RELEASE,
     }
 
 
@@ -389,7 +439,10 @@ def _clipping_effects(record: Record) -> tuple[str, ...]:
 def _sampling(record: Record) -> dict[str, str]:
     """Return the accounted sampling and the sampling of the run, which are the same."""
     scheme = ", ".join(dict.fromkeys(_schemes(record.event)))
-    if record.public.get(HOLDOUT):
+    if is_searched(record):
+        split = SPLIT.format(record.public[SEARCHED]["validation"])  # type: ignore[index]  # a mapping
+        scheme = f"{split}; {scheme} of the training records" if scheme else split
+    elif record.public.get(HOLDOUT):
         coins = COINS.format(record.public[HOLDOUT])
         scheme = f"{coins}; {scheme} of the training records" if scheme else coins
     if not scheme:

@@ -27,6 +27,7 @@ sampler_delta, inexact_mu                                   inexact samplers    
 discovery_threshold                                         threshold of noisy counts           T73, E44
 evaluation_histogram_sensitivity, error_sums_sensitivity    counts and sums of an evaluation    T85, T88
 log_loss_sensitivity                                        sum of clipped log losses           T89
+graded_sums_sensitivity                                     sums of grades of models            T93
 ==========================================================  ==================================  ==================
 
 Sensitivities of released statistics (counts, sums, means, covariances) are in `dperm.mechanisms.releases`. Costs of
@@ -64,6 +65,7 @@ from dperm.sensitivity.posterior import (
     sampler_delta,
     tempered_objective_temperature,
 )
+from dperm.sensitivity.selection import graded_sums_sensitivity
 from dperm.sensitivity.statistics import eigenvalue_sensitivity, moments_sensitivity
 from dperm.sensitivity.stopped_descent import (
     Passes,
@@ -89,6 +91,7 @@ __all__ = [
     "evaluation_histogram_sensitivity",
     "gamma_norm_scale",
     "gaussian_scale",
+    "graded_sums_sensitivity",
     "gradient_sensitivity",
     "inexact_mu",
     "log_loss_sensitivity",

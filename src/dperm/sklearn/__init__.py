@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dperm.sklearn.pipeline import PrivatePipeline
     from dperm.sklearn.preparation import PrivateTableEncoder
     from dperm.sklearn.scaling import PrivateBounds, PrivateScaler
+    from dperm.sklearn.search import PrivateSearch
     from dperm.sklearn.table_models import PrivateTableClassifier, PrivateTableRegressor
 
 _ON_FIRST_USE = {
@@ -24,6 +25,7 @@ _ON_FIRST_USE = {
     "PrivatePCA": "dperm.sklearn.pca",
     "PrivatePipeline": "dperm.sklearn.pipeline",
     "PrivateScaler": "dperm.sklearn.scaling",
+    "PrivateSearch": "dperm.sklearn.search",
     "PrivateTableClassifier": "dperm.sklearn.table_models",
     "PrivateTableEncoder": "dperm.sklearn.preparation",
     "PrivateTableRegressor": "dperm.sklearn.table_models",
@@ -41,6 +43,7 @@ __all__ = [
     "PrivatePipeline",
     "PrivateQuantileRegressor",
     "PrivateScaler",
+    "PrivateSearch",
     "PrivateTableClassifier",
     "PrivateTableEncoder",
     "PrivateTableRegressor",

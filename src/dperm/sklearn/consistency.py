@@ -23,7 +23,7 @@ from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.report.run_facts import PREPARATION, has_late_header
 from dperm.report.schema_facts import ENCODERS
 from dperm.sklearn.fit_result import FitResult, in_units, space_facts
-from dperm.sklearn.header import header_digest, prepared_digest
+from dperm.sklearn.header import header_digest, prepared_digest, searched_digest
 from dperm.sklearn.labels import PublicLabels, public_classes
 from dperm.sklearn.units import Units
 
@@ -189,6 +189,9 @@ def _require_released(
 def _committed_digest(kind: str, fitted: FitResult, stored: Mapping[str, object]) -> str:
     """Return the digest that the ledger holds for a release of several stages."""
     header = header_digest(kind, stored, fitted.public, by_schema=True)
+    if SEARCHED in fitted.public:
+        schema = str(fitted.public["schema_digest"]) if PREPARATION in fitted.public else None
+        return searched_digest(header, schema, fitted.released)
     return prepared_digest(header, str(fitted.public["schema_digest"]), fitted.released)
 
 

@@ -221,7 +221,7 @@ def fit_private(
     if seed is None:
         release = plan.run(lambda: data.read(plan.most_rows), budget)
     else:
-        _warn_seeded()
+        warn_seeded(stacklevel=4)
         release = _run_seeded(plan, data, budget, seed)
     return FitResult(*_coefficients(release.value, data), release=release.with_public(public), plan=plan)
 
@@ -366,12 +366,13 @@ def _run_seeded(plan: "Plan", data: PrivateData, budget: "Budget | None", seed: 
         return plan.run(lambda: data.read(plan.most_rows), budget, bits=NotPrivateBits(seed))
 
 
-def _warn_seeded() -> None:
+def warn_seeded(stacklevel: int = 3) -> None:
+    """Warn that a fit with a seed is NOT PRIVATE, at the line that called it."""
     warnings.warn(
         f"this fit is NOT PRIVATE: its noise is determined by {arg('random_state')}, and anyone who knows the seed can "
         f"subtract the noise. Leave out {arg('random_state')} for real releases.",
         NotPrivateWarning,
-        stacklevel=4,  # the line that called fit
+        stacklevel=stacklevel,  # the line that called fit
     )
 
 

@@ -90,6 +90,22 @@ def prepared_digest(header: str, schema: str, released: Any) -> str:
     return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
 
 
+def searched_digest(header: str, schema: str | None, released: Any) -> str:
+    """Return the digest that a ledger commits for the best model of a private search.
+
+    Parameters
+    ----------
+    header
+        Digest of the model header, which is known only after the choice of the setting.
+    schema
+        Digest of a schema that was found privately; None without one.
+    released
+        Released coefficients.
+    """
+    content = json.dumps(["dperm searched model", header, schema, digest(released)])
+    return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
+
+
 @final
 @dataclass(frozen=True)
 class HeaderBudget:

@@ -38,6 +38,9 @@ def stored_parts(pipeline: Any) -> tuple[Any, Schema | None]:
     """
     from dperm.sklearn.base import PrivateLinearModel
 
+    if type(pipeline).__module__ == "dperm.sklearn.search":
+        check_is_fitted(pipeline)
+        pipeline = pipeline.best_estimator_
     if isinstance(pipeline, PrivateLinearModel) or _is_table_model(pipeline):
         return pipeline, None
     if not isinstance(pipeline, Pipeline):

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from dperm.errors import AssumptionError
-from dperm.report.run_facts import PREPARATION, has_late_header
+from dperm.report.run_facts import PREPARATION, SEARCHED, has_late_header
 from dperm.sklearn.consistency import labels_of
 
 if TYPE_CHECKING:
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 _PREPARED = (
     "In Python, audit the preparation alone, with of_plan(PrivateTableEncoder(...).plan(columns)), or the whole fit, "
     "with repeated(train, with_record, without_record, claimed=...); both functions are in dperm.audit.black_box."
+)
+_SEARCHED = (
+    "In Python, audit the whole search with repeated(train, with_record, without_record, claimed=...) of "
+    "dperm.audit.black_box."
 )
 _IN_PYTHON = "In Python, audit the plan of the fit itself: dperm.audit.black_box.of_plan(model.plan_)."
 
@@ -40,6 +44,11 @@ def replan(estimator: Any) -> "Plan":
         kind = "without noise" if fitted.record is None else "with a seed" if seeded else prepared
         raise AssumptionError(f"the model was fitted {kind}: nothing is promised, so there is no claim to audit.")
     public: Any = fitted.public
+    if SEARCHED in public:
+        raise AssumptionError(
+            "the guarantee of this model covers a private search, and dperm audit model attacks one training alone.",
+            remedy=_SEARCHED,
+        )
     if has_late_header(public):
         part = "a private preparation" if PREPARATION in public else "private metrics"
         raise AssumptionError(

@@ -256,7 +256,9 @@ class PrivateTableModel(BaseEstimator, ABC):
             scored=scored,
         )
 
-    def _read(self, plan: TablePlan, table: object, labels: object, target: str, *, coins: Stream) -> "_PrivateTable":
+    def _read(
+        self, plan: TablePlan, table: object, labels: object, target: str, *, coins: Stream | None
+    ) -> "_PrivateTable":
         """Return the private table, after checking its declared parts and its number of rows.
 
         The declared parts of all records are checked before the coins are flipped, so that no error depends on them.
@@ -281,13 +283,23 @@ class PrivateTableModel(BaseEstimator, ABC):
         if not plan.holdout:
             private = None if preparation is None else preparation.read(features, column)
             return _PrivateTable(private, declared, column, target)
+        assert coins is not None
         split = RecordSplit.by_coins(count, holdout=plan.holdout, stream=coins)
-        return _PrivateTable(
-            None if preparation is None else preparation.read(features, column, split.training),
-            TablePart(declared, split.training),
-            column.part(split.training),
-            target,
+        return replace(
+            self._part(plan, features, column, target, split.training),
             evaluation=_EvaluationRecords(TablePart(features, split.evaluation), column.part(split.evaluation)),
+        )
+
+    def _part(
+        self, plan: TablePlan, features: Mapping[str, object], labels: CanonicalColumn, target: str, rows: Any
+    ) -> "_PrivateTable":
+        """Return some records of a table that `_read` has checked; there may be none."""
+        preparation = plan.preparation
+        return _PrivateTable(
+            None if preparation is None else preparation.read(features, labels, rows),
+            TablePart({name: features[name] for name in plan.declared}, rows),
+            labels.part(rows),
+            target,
         )
 
     @property
