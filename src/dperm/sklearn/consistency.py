@@ -20,7 +20,7 @@ from dperm.data.space import FeatureSpace
 from dperm.privacy import Record
 from dperm.privacy.digest import digest
 from dperm.privacy.guarantee import guarantee_as_dict
-from dperm.report.run_facts import PREPARATION, has_late_header
+from dperm.report.run_facts import PREPARATION, SEARCHED, has_late_header
 from dperm.report.schema_facts import ENCODERS
 from dperm.sklearn.fit_result import FitResult, in_units, space_facts
 from dperm.sklearn.header import header_digest, prepared_digest, searched_digest
