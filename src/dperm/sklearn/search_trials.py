@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Trials of a private search: plans, trainings and predictions of each kind of estimator (T93).
+"""SearchTrials of a private search: plans, trainings and predictions of each kind of estimator (T93).
 
 The rules of the data are checked for all records before the charge. After the charge, no record raises an error where
 validation records are predicted: an invalid record has grade 0.
@@ -97,7 +97,7 @@ class TrainingRecords:
 
 
 @dataclass
-class Trials(ABC):
+class SearchTrials(ABC):
     """Plans, trainings and predictions of one search.
 
     Attributes
@@ -200,8 +200,8 @@ class Trials(ABC):
 
 
 @dataclass
-class LinearTrials(Trials):
-    """Trials of a private linear model. Plans are made once for each setting and guarantee.
+class LinearTrials(SearchTrials):
+    """SearchTrials of a private linear model. Plans are made once for each setting and guarantee.
 
     Attributes
     ----------
@@ -300,8 +300,8 @@ def _has_pure_noise(plan: Any) -> bool:
 
 
 @dataclass
-class TableTrials(Trials):
-    """Trials of a model of a raw table, whose private schema is found again in every trial."""
+class TableTrials(SearchTrials):
+    """SearchTrials of a model of a raw table, whose private schema is found again in every trial."""
 
     columns: tuple[str, ...] = ()
     target: str = LABELS
@@ -345,8 +345,8 @@ class TableTrials(Trials):
 
 
 @dataclass
-class EstimatorTrials(Trials):
-    """Trials of another private estimator of arrays, such as `PrivateTorchClassifier`, by its ``plan`` and ``fit``."""
+class EstimatorTrials(SearchTrials):
+    """SearchTrials of another private estimator of arrays, such as `PrivateTorchClassifier`, by its ``plan`` and ``fit``."""
 
     dim: int | None = None
 
@@ -397,8 +397,8 @@ class EstimatorTrials(Trials):
 
 
 @dataclass
-class FunctionTrials(Trials):
-    """Trials of a training function."""
+class FunctionTrials(SearchTrials):
+    """SearchTrials of a training function."""
 
     def event(self, place: int, goal: ApproxDP) -> Event:
         """Return the declared event, or the (epsilon, delta) of ``goal``."""
@@ -450,7 +450,7 @@ def trials_of(
     columns: Sequence[str] | None = None,
     target: str | None = None,
     names: inputs.Names = None,
-) -> Trials:
+) -> SearchTrials:
     """Return the trials of an estimator, from public facts alone.
 
     Raises
