@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""SearchTrials of a private search: plans, trainings and predictions of each kind of estimator (T93).
+"""Trials of a private search: plans, trainings and predictions of each kind of estimator (T93).
 
 The rules of the data are checked for all records before the charge. After the charge, no record raises an error where
 validation records are predicted: an invalid record has grade 0.
@@ -201,7 +201,7 @@ class SearchTrials(ABC):
 
 @dataclass
 class LinearTrials(SearchTrials):
-    """SearchTrials of a private linear model. Plans are made once for each setting and guarantee.
+    """Trials of a private linear model. Plans are made once for each setting and guarantee.
 
     Attributes
     ----------
@@ -301,7 +301,7 @@ def _has_pure_noise(plan: Any) -> bool:
 
 @dataclass
 class TableTrials(SearchTrials):
-    """SearchTrials of a model of a raw table, whose private schema is found again in every trial."""
+    """Trials of a model of a raw table, whose private schema is found again in every trial."""
 
     columns: tuple[str, ...] = ()
     target: str = LABELS
@@ -346,7 +346,7 @@ class TableTrials(SearchTrials):
 
 @dataclass
 class EstimatorTrials(SearchTrials):
-    """SearchTrials of another private estimator of arrays, such as `PrivateTorchClassifier`, by its ``plan`` and ``fit``."""
+    """Trials of another private estimator of arrays, such as `PrivateTorchClassifier`, by its ``plan`` and ``fit``."""
 
     dim: int | None = None
 
@@ -398,7 +398,7 @@ class EstimatorTrials(SearchTrials):
 
 @dataclass
 class FunctionTrials(SearchTrials):
-    """SearchTrials of a training function."""
+    """Trials of a training function."""
 
     def event(self, place: int, goal: ApproxDP) -> Event:
         """Return the declared event, or the (epsilon, delta) of ``goal``."""
