@@ -259,7 +259,7 @@ def _tuning(record: Record) -> dict[str, str]:
         return {"tuning": " ".join(uncovered_scores(record))}
     if not is_searched(record):
         return {}
-    others = budget_facts(record.ledger, seeded=record.seeded).get("tuning")
+    others = _budget_facts(record).get("tuning")
     return {"tuning": " ".join((search_sentence(record), *([str(others)] if others else [])))}
 
 
