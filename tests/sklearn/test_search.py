@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dperm import ApproxDP, BudgetError
-from dperm.accounting import Approximate, BestOf, Gaussian, MemoryBudget, Runs
+from dperm.accounting import Approximate, BestOf, Gaussian, MemoryBudget, Pure, Runs
 from dperm.errors import AssumptionError, DataError, DpermWarning, LeakError, NotPrivateWarning, ParameterError
 from dperm.ledger import Ledger
 from dperm.pipeline import search as trials_module
@@ -43,8 +43,9 @@ def logistic(**more):
 
 
 def search_of(settings=TWO, adjacency=REPLACE, estimator=None, **more):
+    quick = logistic(method="objective")  # its plans need few evaluations of the accountant
     return PrivateSearch(
-        logistic() if estimator is None else estimator, settings, epsilon=2.0, delta=1e-5, adjacency=adjacency, **more
+        quick if estimator is None else estimator, settings, epsilon=2.0, delta=1e-5, adjacency=adjacency, **more
     )
 
 
@@ -259,6 +260,16 @@ def test_a_training_function_is_charged_by_its_epsilon_and_delta():
     event = Approximate(plan.trial_goal.epsilon, plan.trial_goal.delta, REPLACE)
     assert plan.trial_events == (event,) * 3
     assert "did not check" in search.fit(X, Y).statement_["tuning"]["known"]
+
+
+def test_many_trainings_take_the_noise_that_is_smaller_for_all_of_them():
+    """For one fit to 15 features at this delta, pure noise is smaller; two pure trainings cost twice their epsilon."""
+    few, many = (search_of(TWO, ADD, logistic()).set_params(epsilon=1.0).plan(dim=dim) for dim in (1, 15))
+    assert {type(event) for event in few.trial_events} == {Pure}
+    assert Pure not in {type(event) for event in many.trial_events}
+    search = search_of(TWO, ADD, logistic()).set_params(epsilon=1.0).fit(RNG.uniform(-1, 1, (500, 15)) / 4, Y[:500])
+    model = search.best_estimator_
+    assert (model.method, model.record_.public["objective_noise"]) == ("auto", "Gaussian")
 
 
 # --- arguments ---

@@ -62,7 +62,7 @@ SEARCHING = "search"
 
 
 @dataclass(frozen=True)
-class TrialOutcome:
+class SearchOutcome:
     """Result of one trial: setting, model, and noisy sums of grades. A failed trial has no model.
 
     Attributes
@@ -313,7 +313,7 @@ class SearchPlan:
             return RecordSplit.by_coins(count, holdout=self.validation, stream=stream)
         return RecordSplit.of_size(count, evaluation=validation_records(count, self.validation), stream=stream)
 
-    def draw(self, train: Callable[[int], Any], grade: Callable[[Any], Grades], stream: Stream) -> TrialOutcome:
+    def draw(self, train: Callable[[int], Any], grade: Callable[[Any], Grades], stream: Stream) -> SearchOutcome:
         """Return the outcome with the best noisy score. Nothing else about the trials leaves this function.
 
         Parameters
@@ -337,26 +337,28 @@ class SearchPlan:
                 return self._best_of_all(train, grade, stream)
             return self._best_of_random(self.runs, train, grade, stream)
 
-    def _best_of_all(self, train: Callable[[int], Any], grade: Callable[[Any], Grades], stream: Stream) -> TrialOutcome:
+    def _best_of_all(
+        self, train: Callable[[int], Any], grade: Callable[[Any], Grades], stream: Stream
+    ) -> SearchOutcome:
         """Return the best outcome of all settings, whose scores get noise as one vector."""
         found = [_attempt(train, grade, place) for place in range(len(self.settings))]
         sums = np.array([total for _, totals in found for total in totals])
         noisy = self.score.noisy(sums, stream).reshape(-1, 2).tolist()
         best = _Best(stream)
         for place, ((model, _), (good, bad)) in enumerate(zip(found, noisy, strict=True)):
-            best.add(TrialOutcome(place, model, good, bad))
+            best.add(SearchOutcome(place, model, good, bad))
         return best.outcome
 
     def _best_of_random(
         self, runs: Runs, train: Callable[[int], Any], grade: Callable[[Any], Grades], stream: Stream
-    ) -> TrialOutcome:
+    ) -> SearchOutcome:
         """Return the best outcome of a random number of independent trials (T80)."""
         best = _Best(stream)
         for _ in range(draw_runs(runs, stream)):
             place = integer_below(len(self.settings), stream)
             model, sums = _attempt(train, grade, place)
             good, bad = self.score.noisy(np.array(sums), stream).tolist()
-            best.add(TrialOutcome(place, model, good, bad))
+            best.add(SearchOutcome(place, model, good, bad))
         return best.outcome
 
     def __str__(self) -> str:
@@ -369,9 +371,9 @@ class _Best:
 
     def __init__(self, stream: Stream) -> None:
         self._stream, self._ties = stream, 0
-        self.outcome = TrialOutcome(0, None)
+        self.outcome = SearchOutcome(0, None)
 
-    def add(self, other: TrialOutcome) -> None:
+    def add(self, other: SearchOutcome) -> None:
         """Compare with one more outcome."""
         if not self._ties or other.rank > self.outcome.rank:
             self.outcome, self._ties = other, 1

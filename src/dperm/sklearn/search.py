@@ -29,7 +29,7 @@ from dperm.mechanisms.run import Run, prepare_release
 from dperm.noise import NotPrivateBits
 from dperm.noise.bits import Stream, SystemBits, integer
 from dperm.pipeline.holdout import RecordSplit
-from dperm.pipeline.search import MOST_VALIDATION, SEARCHING, VALIDATION, SearchPlan, TrialOutcome, checked_settings
+from dperm.pipeline.search import MOST_VALIDATION, SEARCHING, VALIDATION, SearchOutcome, SearchPlan, checked_settings
 from dperm.preparation.prepared import TargetKind
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency, ApproxDP, Record, Release
@@ -44,7 +44,7 @@ from dperm.sklearn.search_trials import (
     SAME_FOR_ALL,
     SET_BY_THE_SEARCH,
     LinearTrials,
-    SearchTrials,
+    SettingTrials,
     TrainingFunction,
     feature_columns,
     is_table_model,
@@ -67,7 +67,7 @@ def _best_has(name: str) -> Callable[["PrivateSearch"], bool]:
 class _SplitRecords:
     """Private records of a search, checked, and their split."""
 
-    trials: SearchTrials
+    trials: SettingTrials
     split: RecordSplit
 
 
@@ -463,13 +463,13 @@ class PrivateSearch(BaseEstimator):
             raise ParameterError(argument="delta", rule=rule, remedy="Choose 1e-6, for example.")
         return goal
 
-    def _trials(self, records: int | None, *, estimator: Any = None, **facts: Any) -> SearchTrials:
+    def _trials(self, records: int | None, *, estimator: Any = None, **facts: Any) -> SettingTrials:
         share = checks.between("validation", self.validation, 0.001, MOST_VALIDATION, _VALIDATION)
         n = None if records is None else SearchPlan.training_size(records, share)
         known = checked_settings(expanded_settings(self.settings))
         return trials_of(estimator or self.estimator, known, Adjacency.of(self.adjacency), n, **facts)
 
-    def _planned(self, records: int | None, trials: SearchTrials) -> SearchPlan:
+    def _planned(self, records: int | None, trials: SettingTrials) -> SearchPlan:
         """Return the plan; the plan of the same search, made before, is not computed again."""
         goal = self._goal()
         trials.task, trials.label_range  # noqa: B018  # raise before any data are read
@@ -483,7 +483,7 @@ class PrivateSearch(BaseEstimator):
         return found
 
     def _plan_with_less_noise(
-        self, goal: ApproxDP, records: int | None, trials: SearchTrials
+        self, goal: ApproxDP, records: int | None, trials: SettingTrials
     ) -> tuple[SearchPlan, bool]:
         """Return the plan, and whether linear models have Gaussian noise instead of noise with a pure guarantee."""
 
@@ -563,7 +563,7 @@ def _shape(X: Any) -> tuple[int | None, inputs.Names]:
     return int(table.shape[1]), inputs.names_of(table)
 
 
-def _draw(plan: SearchPlan, run: Run[_SplitRecords], *, seeded: bool) -> TrialOutcome:
+def _draw(plan: SearchPlan, run: Run[_SplitRecords], *, seeded: bool) -> SearchOutcome:
     """Return the best outcome; its trials have fresh randomness, and no ledger."""
     trials, split, stream = run.value.trials, run.value.split, run.stream
 
@@ -584,7 +584,7 @@ def _seed(stream: Stream) -> int:
     return integer(stream, 64) % 2**_SEED_BITS
 
 
-def _score(trials: SearchTrials, outcome: TrialOutcome) -> float:
+def _score(trials: SettingTrials, outcome: SearchOutcome) -> float:
     """Return the noisy accuracy, or minus the noisy mean of the clipped squared errors."""
     if trials.task is TargetKind.CLASSIFICATION:
         return outcome.grade

@@ -97,7 +97,7 @@ class TrainingRecords:
 
 
 @dataclass
-class SearchTrials(ABC):
+class SettingTrials(ABC):
     """Plans, trainings and predictions of one search.
 
     Attributes
@@ -200,7 +200,7 @@ class SearchTrials(ABC):
 
 
 @dataclass
-class LinearTrials(SearchTrials):
+class LinearTrials(SettingTrials):
     """Trials of a private linear model. Plans are made once for each setting and guarantee.
 
     Attributes
@@ -300,7 +300,7 @@ def _has_pure_noise(plan: Any) -> bool:
 
 
 @dataclass
-class TableTrials(SearchTrials):
+class TableTrials(SettingTrials):
     """Trials of a model of a raw table, whose private schema is found again in every trial."""
 
     columns: tuple[str, ...] = ()
@@ -345,7 +345,7 @@ class TableTrials(SearchTrials):
 
 
 @dataclass
-class EstimatorTrials(SearchTrials):
+class EstimatorTrials(SettingTrials):
     """Trials of another private estimator of arrays, such as `PrivateTorchClassifier`, by its ``plan`` and ``fit``."""
 
     dim: int | None = None
@@ -397,7 +397,7 @@ class EstimatorTrials(SearchTrials):
 
 
 @dataclass
-class FunctionTrials(SearchTrials):
+class FunctionTrials(SettingTrials):
     """Trials of a training function."""
 
     def event(self, place: int, goal: ApproxDP) -> Event:
@@ -450,7 +450,7 @@ def trials_of(
     columns: Sequence[str] | None = None,
     target: str | None = None,
     names: inputs.Names = None,
-) -> SearchTrials:
+) -> SettingTrials:
     """Return the trials of an estimator, from public facts alone.
 
     Raises
