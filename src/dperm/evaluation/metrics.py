@@ -14,8 +14,8 @@ import numpy as np
 from dperm.data.arrays import Floats
 from dperm.data.canonical import label_text
 from dperm.evaluation.estimate import Estimate
-from dperm.evaluation.intervals import CellNoise, MetricInterval, auc_interval, cell_mean
-from dperm.evaluation.reconstruction import loss_weights, pair_weights
+from dperm.evaluation.intervals import CellNoise, MetricInterval, auc_interval, cell_mean, loss_interval
+from dperm.evaluation.reconstruction import Loss
 from dperm.evaluation.regression import error_intervals, r2_interval
 from dperm.preparation.prepared import TargetKind
 from dperm.presentation.notebook import Html, notebook_card, notebook_grid
@@ -151,9 +151,7 @@ class Metrics:
         if self._scores is None:
             return None
         counts, noise = self._scores
-        kernel = pair_weights(self.plan.edges)
-        found = auc_interval(counts[:-1].reshape(2, -1), kernel, noise, self._z)
-        return self._estimate(found)
+        return self._estimate(auc_interval(counts[:-1].reshape(2, -1), self.plan.edges, noise, self._z))
 
     @cached_property
     def brier(self) -> Estimate | None:
@@ -389,14 +387,12 @@ class Metrics:
             found[label] = self._proportion(counts, hits * among, noise, among=among)
         return found
 
-    def _mean_loss(self, negative: Any, positive: Any, largest: float) -> Estimate | None:
+    def _mean_loss(self, negative: Loss, positive: Loss, largest: float) -> Estimate | None:
         if self._scores is None:
             return None
         counts, noise = self._scores
-        edges = self.plan.edges
-        values = np.r_[loss_weights(edges, negative), loss_weights(edges, positive), 0.0]
-        valid = np.r_[np.ones(len(values) - 1), 0.0]
-        return self._estimate(cell_mean(counts, values, noise, self._z, among=valid, limits=(0.0, largest)))
+        found = loss_interval(counts, self.plan.edges, (negative, positive), noise, self._z, largest=largest)
+        return self._estimate(found)
 
     def _group_rates(self, own: Floats, place: int) -> dict[str, Estimate]:
         """Return the rates of one group; groups have noisy sizes, so the public n is used for all of them together."""
