@@ -133,7 +133,7 @@ def classification(population: str, sizes: tuple[int, ...]) -> Iterator[Row]:
         ]
         found = {name: cell_mean(counts, values, noise, Z, among=among) for name, values, among in cases}
         weights_of = {name: (values, np.ones(2 * bins + 1) if among is None else among) for name, values, among in cases}
-        truths = {name: (shares @ (values * used)) / (shares @ used) for name, (values, used) in weights_of.items()}
+        truths = {name: (shares @ (values * used)) / max(shares @ used, 1 / POPULATION) for name, (values, used) in weights_of.items()}
         for name, (negative, positive, largest, truth) in losses.items():
             found[name] = loss_interval(counts, edges, (negative, positive), noise, Z, largest=largest)
             weights_of[name] = np.r_[loss_weights(edges, negative), loss_weights(edges, positive), 0.0], valid
