@@ -131,9 +131,12 @@ def classification(population: str, sizes: tuple[int, ...]) -> Iterator[Row]:
             ("precision", row * above, above.astype(float)),
             ("calibration bin", row, middle),
         ]
-        found = {name: cell_mean(counts, values, noise, Z, among=among) for name, values, among in cases}
-        weights_of = {name: (values, np.ones(2 * bins + 1) if among is None else among) for name, values, among in cases}
-        truths = {name: (shares @ (values * used)) / max(shares @ used, 1 / POPULATION) for name, (values, used) in weights_of.items()}
+        found, truths, weights_of = {}, {}, {}
+        for name, values, among in cases:
+            used = np.ones(2 * bins + 1) if among is None else among
+            found[name] = cell_mean(counts, values, noise, Z, among=among)
+            truths[name] = (shares @ (values * used)) / max(shares @ used, 1 / POPULATION)
+            weights_of[name] = values, used
         for name, (negative, positive, largest, truth) in losses.items():
             found[name] = loss_interval(counts, edges, (negative, positive), noise, Z, largest=largest)
             weights_of[name] = np.r_[loss_weights(edges, negative), loss_weights(edges, positive), 0.0], valid

@@ -21,8 +21,8 @@ from dperm.data.labels import declared_classes
 from dperm.data.space import checked_pair
 from dperm.errors import AssumptionError, ConversionError, EventFormatError, ParameterError
 from dperm.evaluation.metrics import Metrics
-from dperm.evaluation.records import FRACTION, PrivateScores, class_counts, error_sums, private_scores
 from dperm.evaluation.reconstruction import from_stretched, stretched
+from dperm.evaluation.records import FRACTION, PrivateScores, class_counts, error_sums, private_scores
 from dperm.mechanisms.calibration import MOST_DIM
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.releases.fixed_point import FixedPoint, fixed_point
