@@ -77,6 +77,7 @@ def fit(
     separator: options.Separator = ",",
     holdout: options.Holdout = None,
     groups: options.GroupColumn = None,
+    allow_few_records: options.AllowFewRecords = False,
     seed: options.Seed = None,
     not_private: Annotated[
         bool, typer.Option("--not-private", help="Allow --epsilon inf and --seed, which give no guarantee.")
@@ -145,9 +146,15 @@ def fit(
                     invalid=invalid_rows(invalid),
                     holdout=share,
                     groups=named,
+                    allow_few_records=allow_few_records,
                 )
             else:
-                preparing = {"--task": task, "--exclude": exclude, "--most-classes": most_classes}
+                preparing = {
+                    "--task": task,
+                    "--exclude": exclude,
+                    "--most-classes": most_classes,
+                    "--allow-few-records": allow_few_records,
+                }
                 refuse_options(preparing, PREPARE_ONLY)
                 declared = read_declared_schema(schema, target, data)
                 released = None if schema is None else _checked_release(schema, not_private=not_private)
