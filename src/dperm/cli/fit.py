@@ -26,7 +26,7 @@ A schema declares bounds, categories and classes; write it without looking at th
 draft to fill in. With --prepare, undeclared columns need no schema: their kinds, ranges, bins, categories and labels
 are found privately, and the schema and the model are released together, under one guarantee. Column names are
 public. Columns declared in the schema cost nothing. "dperm plan table" states the cost and the number of records
-needed.
+needed. A public number of records that is too small is refused, unless --allow-few-records is given.
 
 With --holdout, secret coin flips hold records out, and the model is measured on them privately: accuracy, ROC curve,
 calibration or errors, with intervals. The guarantee covers schema, model and metrics together, at no further cost.

@@ -229,8 +229,8 @@ class PreparationPlan:
     def category_records(self) -> int:
         """Number of records from which a category or class is released with probability at least 1/2 (T73).
 
-        Coin flips choose Bin(m, p) of m records, p = ``read_share`` >= 1/2. This number is at least m p on average, and
-        its skewness is not positive. So it reaches the threshold with probability at least 1/2, noise included.
+        Coin flips choose Bin(m, p) of m records, p = ``read_share`` >= 1/2, so m p reaches the threshold. Tests compute
+        the probability, noise and coin flips included (T91).
         """
         return self._in_the_table(math.ceil(self.value_threshold))
 
