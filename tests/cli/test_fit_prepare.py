@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,9 @@ def test_a_raw_table_becomes_a_model_with_one_charge_that_every_verb_accepts(raw
     said = ends(0, line)
     (booked,) = ledger.bookings()
     assert booked.cost["epsilon"] == pytest.approx(8, rel=1e-3) and booked.state.value == "committed"
-    for words in ("epsilon = 8", "preparation 25 % of mu^2", "'<=50K', '>50K'", "constant:   id", "epsilon 7.99"):
+    for words in ("epsilon = 8", "a quarter of the privacy budget", "'<=50K', '>50K'", "left out:   id; no value"):
         assert words in said.stdout
+    assert re.search(r"training has epsilon [67]\.\d+ at delta 6e-7 by itself", said.stdout)
     assert "SECRET" not in Path("model.dperm").read_bytes().decode("latin1")
     stored = load_stored("model.dperm")
     assert stored.estimator.guarantee_ == ApproxDP(8.0, 1e-6, "replace_one")
@@ -174,14 +176,44 @@ def test_labels_that_do_not_stand_out_are_charged_and_no_model_is_written(raw, o
     assert Path("model.schema.toml").read_text(encoding="utf-8") == text
 
 
-def test_too_few_public_records_are_warned_about_before_the_charge(raw, ends, monkeypatch):
-    from dperm.ledger import Ledger
+def test_too_few_public_records_are_refused_before_the_charge(raw, opened, ends):
+    """450 records are enough for 4 columns at epsilon 8, and too few if the preparation reads half of them."""
+    ledger = opened(limit=9.0)
+    write_raw(raw_people(450))
+    line = f"{FIT} --exclude id --holdout 0.5 --ledger census.ledger"
+    for more in ("", "--n 450"):
+        said = ends(2, f"{line} {more}").stderr
+        for words in ("450 records are too few", "reads 50 % of them", "give --allow-few-records", "Nothing was charged"):
+            assert words in said
+    assert ledger.bookings() == () and not Path("model.dperm").exists()
+    said = ends(0, f"{line} --allow-few-records")
+    assert "450 records are too few" in said.stderr and len(ledger.bookings()) == 1
+    assert " training records, by a noisy count" in said.stdout
+    ends(0, f"{FIT} --exclude id --out whole.dperm")
+    assert "belongs to --prepare" in ends(2, "fit raw.csv --epsilon 1 --schema schema.toml --allow-few-records").stderr
 
-    Ledger.open("l.ledger", ApproxDP(0.01, 1e-5, "replace_one"), dataset="d", blocks=10)
-    few = "3,000 records are too few"
-    line = FIT.replace("--epsilon 8", "--epsilon 0.2")
-    said = ends(3, f"{line} --ledger l.ledger").stderr
-    assert said.index(few) < said.index("Nothing was charged")
+
+def test_a_model_without_any_feature_says_so(raw, ends, answered):
+    """Ids, texts and dates that all differ: no value and no range of them can be released."""
+    rows = [[f"id{place}", f"x{place}", "", "", "<=50K" if place % 2 else ">50K", 1] for place in range(3000)]
+    write_raw(rows)
+    line = f"{FIT} --adjacency add_remove --force"
+    done = ends(0, line)
+    assert "every prepared column was left out" in done.stderr
+    assert "left out:   id, age, work, hours; no value or range stands out from the noise" in done.stdout
+    assert "WARNING:    every prepared column was left out" in done.stdout
+    assert "show only whether 'id' is missing" in done.stdout
+    ends(0, "report model.dperm -o statement.md")
+    text = Path("statement.md").read_text(encoding="utf-8")
+    assert "Every prepared column was left out" in text and "one of , or" not in text
+    found = answered(line)["prepared"]
+    assert found["constant"] == ["id", "age", "work", "hours"] and len(found["warnings"]) == 1
+    declared = '[columns.age]\ncategories = ["x1", "x2"]\nother = true\n'
+    Path("age.toml").write_text(declared)
+    assert "show only the declared columns" in ends(0, f"{line} --schema age.toml").stdout
+
+
+def test_too_few_public_records_are_warned_about_before_the_charge(monkeypatch):
     table = {"a": range(50), "b": ["x", "y"] * 25}
     for model, given in (
         (PrivateTableClassifier(epsilon=1.0, n=50, adjacency="add_remove"), {"target": "b"}),

@@ -4,6 +4,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def test_the_numbers_are_those_of_the_theory(answered):
 def test_a_preparation_alone_needs_half_the_records():
     goal = ApproxDP(1.0, 1e-5, "add_remove")
     alone = PreparationPlan.for_goal([f"c{place}" for place in range(15)], goal)
-    whole = PrivateTableClassifier(epsilon=1.0, delta=1e-5, adjacency="add_remove")
+    whole = PrivateTableClassifier(epsilon=1.0, delta=1e-5, adjacency="add_remove", holdout=0)
     joint = whole.plan([f"c{place}" for place in range(14)], "y").preparation
     assert alone.least_records == pytest.approx(joint.least_records / 2, rel=0.05)
     assert alone.warnings(None) == alone.warnings(alone.least_records) == ()
@@ -42,6 +43,27 @@ def test_the_consequences_are_sentences(ends):
     for words in ("held by 177 records", "About 13,000 records", "epsilon = 0.84", "1,000 records are too few"):
         assert words in said
     assert "too few" not in ends(0, f"{PLAN} --n 3000").stdout
+
+
+@pytest.mark.parametrize(("holdout", "category"), [(0.5, 354), (0.1, 197)])
+def test_numbers_of_records_are_those_of_the_whole_table(answered, ends, holdout, category):
+    """The preparation needs 177, 13,454 and 2,890 records, and reads a share of the table."""
+    whole, line = answered(PLAN), f"{PLAN} --holdout {holdout} --n 3000"
+    found = answered(line)
+    for name in ("category_records", "records_needed", "least_records"):
+        assert found[name] == math.ceil(whole[name] / (1 - holdout)), name
+    assert found["category_records"] == category and len(found["warnings"]) == 1
+    assert f"it needs at least {found['least_records']:,} records" in found["warnings"][0]
+    assert any(f"reads each one with probability {1 - holdout:g}" in reason for reason in found["why"])
+    said = ends(0, line).stdout
+    assert "needed, with the held-out ones; with fewer than" in said and f"held by {category} records" in said
+
+
+def test_every_epsilon_of_a_stage_stands_beside_its_delta(ends):
+    said = ends(0, f"{PLAN} --n 1000").stdout
+    for words in (r"epsilon 0\.84\d at delta 6e-6 by itself", r"epsilon = 0\.84\d at delta = 6e-6 by itself"):
+        assert re.search(words, said)
+    assert "epsilon by itself, at delta 1e-5" in said
 
 
 def test_only_the_header_of_a_file_is_read(desk, answered, ends):

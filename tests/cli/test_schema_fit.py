@@ -124,7 +124,8 @@ def test_errors_before_the_charge_cost_nothing(opened, dperm):
 def test_a_table_without_anything_to_see_gives_a_schema_that_reads_back(desk, ends):
     Path("few.csv").write_text("a,b\n" + "1,x\n2,\n" * 5)
     said = ends(0, "schema fit few.csv --epsilon 1 --target b --adjacency add_remove -o few.toml").stdout
-    assert "declares no target" in said and "constant:   a" in said
+    assert "declares no target" in said and "left out:   a; no value" in said and "every prepared column" in said
+    assert "# left out: a; no value or range" in Path("few.toml").read_text()
     assert list(Schema.load(Path("few.toml")).encoder.columns) == ["a"]
 
 

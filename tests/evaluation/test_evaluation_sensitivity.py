@@ -238,3 +238,13 @@ def worst_neighbours(plan):
         return [plan.read([y for y, _ in one], predictions=[p for _, p in one]) for one in sets]
     sets = [("a", 0.2)] + ([("a", 0.2)] if replaced else []), [("a", 0.2), ("b", 0.9)]
     return [plan.read([label for label, _ in one], [score for _, score in one]) for one in sets]
+
+
+@pytest.mark.parametrize(("task", "growth"), [("classification", math.sqrt(2)), ("regression", math.sqrt(10 / 6))])
+def test_the_plan_states_the_noise_that_groups_add(task, growth):
+    """Under replace-one: a second histogram, and sqrt(10) instead of sqrt(6) for the sums."""
+    plan, alone = (EvaluationPlan(goal=goal("replace_one"), task=task, groups=groups) for groups in (SEX, None))
+    (fact,) = [fact for fact in plan.why if fact.code == "evaluation.groups"]
+    assert fact.values["growth"] == pytest.approx(growth, rel=1e-12)
+    assert plan.noise_deviation / alone.noise_deviation == pytest.approx(growth, rel=1e-5)
+    assert f"{growth:.3g} times as large" in str(fact) and "groups" not in " ".join(map(str, alone.why))

@@ -6,6 +6,7 @@ import io
 import math
 import tracemalloc
 import warnings
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom, norm
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -23,7 +25,7 @@ from dperm.data import Categorical, Numeric, PublicEncoder
 from dperm.data.canonical import PIECE, canonical_cell, canonical_column
 from dperm.data.schema import Schema
 from dperm.erm.losses import Logistic
-from dperm.errors import AssumptionError, ConversionError, DataError, LeakError, ParameterError
+from dperm.errors import AssumptionError, ConversionError, DataError, DpermWarning, LeakError, ParameterError
 from dperm.ledger import Ledger
 from dperm.methods import ObjectivePerturbation
 from dperm.noise import NotPrivateBits
@@ -192,6 +194,23 @@ def test_a_preparation_spends_its_goal(adjacency):
     assert 0.98 * goal.delta <= account(plan.event, adjacency).delta(goal.epsilon) <= goal.delta
     with pytest.raises(ConversionError, match="T73b"):
         PreparationPlan.for_goal(["a"], ApproxDP(1.0, 0.0, adjacency))
+
+
+@pytest.mark.parametrize("share", [1.0, 0.9, 0.75, 0.5])
+@pytest.mark.parametrize("epsilon", [0.5, 3.0, 30.0])
+def test_categories_of_the_stated_size_are_released_half_of_the_time(epsilon, share):
+    """T73: Bin(m, share) + N(0, sigma^2) is above the threshold in at least half of the runs, and hardly before."""
+    goal = ApproxDP(epsilon, 1e-6, "replace_one")
+    plan = replace(PreparationPlan.for_goal([f"c{place}" for place in range(8)], goal), read_share=share)
+    noise, records = plan.value_noise, plan.category_records
+    threshold = plan.value_threshold + noise.calibration.grid.step
+
+    def released(held):
+        counts = np.arange(held + 1)
+        return binom.pmf(counts, held, share) @ norm.sf((threshold - counts) / noise.scale)
+
+    assert released(records - math.ceil(2 / share)) < 0.5 <= released(records) < 0.5 + 1 / noise.scale
+    assert replace(plan, read_share=1.0).category_records <= share * records
 
 
 def test_every_bin_of_a_profile_receives_noise():
@@ -410,6 +429,18 @@ def test_a_schema_without_labels_is_kept():
     assert model.statement_["covered"].startswith("This release only") and model.profile_ is not None
     with pytest.raises(NotFittedError):  # not the model of the fit before
         model.predict(table)
+
+
+def test_a_schema_without_any_value_is_warned_about():
+    table, labels = {"a": [f"x{place}" for place in range(500)]}, [place % 2 for place in range(500)]
+    with pytest.warns(DpermWarning, match="every prepared column was left out"):
+        PrivateTableEncoder(epsilon=3.0, adjacency="add_remove").fit(table)
+    model = PrivateTableClassifier(epsilon=3.0, classes=[0, 1], adjacency="add_remove")
+    with pytest.warns(DpermWarning, match="show only whether 'a' is missing"):
+        model.fit(table, labels)
+    text = str(model.statement_["data_domain"])
+    assert "Every prepared column was left out" in text and "all values are treated alike" in text
+    assert "one of , or" not in text
 
 
 def test_the_encoder_finds_a_schema_and_a_seed_is_not_private():

@@ -26,7 +26,7 @@ A schema declares bounds, categories and classes; write it without looking at th
 draft to fill in. With --prepare, undeclared columns need no schema: their kinds, ranges, bins, categories and labels
 are found privately, and the schema and the model are released together, under one guarantee. Column names are
 public. Columns declared in the schema cost nothing. "dperm plan table" states the cost and the number of records
-needed.
+needed. A public number of records that is too small is refused, unless --allow-few-records is given.
 
 With --holdout, secret coin flips hold records out, and the model is measured on them privately: accuracy, ROC curve,
 calibration or errors, with intervals. The guarantee covers schema, model and metrics together, at no further cost.
@@ -77,6 +77,7 @@ def fit(
     separator: options.Separator = ",",
     holdout: options.Holdout = None,
     groups: options.GroupColumn = None,
+    allow_few_records: options.AllowFewRecords = False,
     seed: options.Seed = None,
     not_private: Annotated[
         bool, typer.Option("--not-private", help="Allow --epsilon inf and --seed, which give no guarantee.")
@@ -145,9 +146,15 @@ def fit(
                     invalid=invalid_rows(invalid),
                     holdout=share,
                     groups=named,
+                    allow_few_records=allow_few_records,
                 )
             else:
-                preparing = {"--task": task, "--exclude": exclude, "--most-classes": most_classes}
+                preparing = {
+                    "--task": task,
+                    "--exclude": exclude,
+                    "--most-classes": most_classes,
+                    "--allow-few-records": allow_few_records,
+                }
                 refuse_options(preparing, PREPARE_ONLY)
                 declared = read_declared_schema(schema, target, data)
                 released = None if schema is None else _checked_release(schema, not_private=not_private)

@@ -28,11 +28,14 @@ if TYPE_CHECKING:
     from dperm.cli.charging import Account
     from dperm.cli.fit_request import FittedModel
     from dperm.evaluation import Metrics
+    from dperm.pipeline import TablePlan
     from dperm.preparation import PreparedTable
     from dperm.privacy import Record
     from dperm.privacy.guarantee import AnyGuarantee
     from dperm.privacy.profile import PrivacyProfile
 
+LEFT_OUT = "no value or range stands out from the noise"
+"""Reason for which a preparation leaves columns out."""
 NOTHING = "none: the model is NOT PRIVATE"
 NO_LEDGER = "no --ledger: this release is not recorded, and its cost adds to the cost of other releases from these data"
 
@@ -92,19 +95,21 @@ def prepared_facts(found: "PreparedTable", holdout: float = 0.0) -> list[tuple[s
     holdout
         Share of the records that the preparation did not read.
     """
-    records = found.records / (1 - holdout)
-    facts = [("features", f"{len(found.encoder.feature_names)}, from {len(found.encoder.columns)} columns")]
+    features = f"{len(found.encoder.feature_names)}, from {len(found.encoder.columns)} columns"
+    facts = [("features", features)]
     if found.classes is not None:
         facts.append(("classes", ", ".join(map(repr, found.classes)) or "none"))
     if found.label_range is not None:
         facts.append(("label range", " to ".join(f"{end:.6g}" for end in found.label_range)))
     if found.constant:
-        facts.append(("constant", f"{', '.join(found.constant)}; no value or range is distinguishable from the noise"))
-    return [*facts, ("records", f"about {max(records, 0):.0f}, by a noisy count")]
+        facts.append(("left out", f"{', '.join(found.constant)}; {LEFT_OUT}"))
+    facts += [("WARNING", describe_reason(fact)) for fact in found.warnings]
+    counted = "training records" if holdout else "records"
+    return [*facts, ("records", f"about {max(found.records, 0):.0f} {counted}, by a noisy count")]
 
 
 def prepared_data(found: "PreparedTable", holdout: float = 0.0) -> dict[str, object]:
-    """Return the released schema of a table as JSON-ready data."""
+    """Return the released schema of a table as JSON-ready data; the number of records is that of the whole table."""
     return {
         "columns": list(found.encoder.columns),
         "constant": list(found.constant),
@@ -112,6 +117,7 @@ def prepared_data(found: "PreparedTable", holdout: float = 0.0) -> dict[str, obj
         "classes": None if found.classes is None else list(found.classes),
         "label_range": None if found.label_range is None else list(found.label_range),
         "records": found.records / (1 - holdout),
+        "warnings": [describe_reason(fact) for fact in found.warnings],
     }
 
 
@@ -130,7 +136,7 @@ def print_stages(stages: Sequence[Mapping[str, Any]]) -> None:
         return
     typer.echo("\nStages of the release; one guarantee covers all of them:\n")
     print_table(
-        ("stage", "releases", "reads", "epsilon by itself"),
+        ("stage", "releases", "reads", f"epsilon by itself, at delta {plain_up(stages[0]['delta_alone'])}"),
         [
             (str(one["stage"]), str(one["release"]), str(one["records"]), f"{plain_up(one['epsilon_alone'])}")
             for one in stages
@@ -172,14 +178,15 @@ def _format_preparation(table: Any) -> list[tuple[str, str]]:
     return [("shares", _format_shares(table)), *prepared_facts(table.prepared_, table.holdout)]
 
 
-def _format_shares(table: Any) -> str:
-    from dperm.pipeline.plan import PREPARATION_SHARE
+def training_guarantee(plan: "TablePlan") -> str:
+    """Return epsilon and delta of the training stage of a plan as text."""
+    return f"epsilon {plan.training_goal.epsilon:.3g} at delta {plain_up(plan.training_goal.delta)}"
 
-    training = table.plan_.training_goal
-    return (
-        f"preparation {100 * PREPARATION_SHARE:g} % of mu^2; training by itself has epsilon {training.epsilon:.3g} at "
-        f"delta {plain_up(training.delta)}"
-    )
+
+def _format_shares(table: Any) -> str:
+    """Return the share of the preparation, `dperm.pipeline.plan.PREPARATION_SHARE`, and the guarantee of training."""
+    training = training_guarantee(table.plan_)
+    return f"the preparation has a quarter of the privacy budget (in mu^2), and training has {training} by itself"
 
 
 def print_repeated(noun: str, out: Path, account: "Account", *, as_json: bool) -> None:

@@ -171,6 +171,13 @@ Holdout = Annotated[
         show_default="no record is held out",
     ),
 ]
+AllowFewRecords = Annotated[
+    bool,
+    typer.Option(
+        "--allow-few-records",
+        help="With --prepare, fit even if the public number of records is too small for a private preparation.",
+    ),
+]
 GroupColumn = Annotated[
     str | None,
     typer.Option(

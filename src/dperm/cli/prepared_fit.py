@@ -15,6 +15,7 @@ from dperm.cli.declared_groups import groups_text
 from dperm.cli.fit_request import STAND_IN, FittedModel, model_entry
 from dperm.cli.running import spinner
 from dperm.errors import AssumptionError, ParameterError
+from dperm.presentation.spelling import arg
 
 if TYPE_CHECKING:
     from dperm.accounting.budget import Budget
@@ -46,6 +47,8 @@ class PreparedFitRequest:
         Probability with which a record is held out for private metrics; 0 for none.
     groups
         Public groups of one column, with metrics of their own; None for none.
+    allow_few_records
+        Whether to fit if a public number of records is too small for the preparation; it changes no result.
     """
 
     noun: ClassVar[str] = "model"
@@ -62,6 +65,7 @@ class PreparedFitRequest:
     invalid: str = "raise"
     holdout: float = 0.0
     groups: Mapping[str, tuple[str, ...]] | None = None
+    allow_few_records: bool = False
 
     @cached_property
     def model(self) -> Any:
@@ -96,6 +100,7 @@ class PreparedFitRequest:
         require_noise(self.epsilon)
         if self.is_planned:
             found: TablePlan = self.model.plan(self.columns.features, self.columns.target, self.n)
+            self._require_records(found, self.n)
             return found
         with warnings.catch_warnings(action="ignore"), suppress(AssumptionError):  # may hold for the true number
             self.model.plan(self.columns.features, self.columns.target, STAND_IN)
@@ -109,6 +114,12 @@ class PreparedFitRequest:
         n = self.n if self.is_planned else STAND_IN
         found: TablePlan = self.model.plan(self.columns.features, self.columns.target, n)
         return found
+
+    def _require_records(self, plan: "TablePlan", n: int | None) -> None:
+        """Raise ParameterError if the public number of records is too small for the preparation (T91)."""
+        for fact in () if self.allow_few_records else plan.warnings(n):
+            remedy = "Or give --allow-few-records, if a model of what was found is of use."
+            raise ParameterError(fact.describe(arg), remedy=remedy)
 
     @property
     def is_planned(self) -> bool:
@@ -149,8 +160,21 @@ class PreparedFitRequest:
         return self.columns.largest_size
 
     def run(self, data: Path, budget: "Budget | None", content: "ContentCheck") -> "FittedModel | FittedSchema":
-        """Read the data, charge the budget, and return the fitted model; the schema alone if it has no labels."""
+        """Read the data, charge the budget, and return the fitted model; the schema alone if it has no labels.
+
+        Raises
+        ------
+        ParameterError
+            If the number of records is public and too small, and ``allow_few_records`` is False. Nothing is charged.
+        """
+        from dperm.data.canonical import row_count
+        from dperm.privacy import Adjacency
+        from dperm.privacy.public_rows import public_rows
+
         table = self.columns.read(data, content, "other" if self.invalid == "drop" else "raise")
+        if not self.is_planned:
+            rows = public_rows(Adjacency.of(self.adjacency), self.n, row_count(table, list(self.columns.features)))
+            self._require_records(self.model.plan(self.columns.features, self.columns.target, rows), rows)
         with spinner("Learning ..."):
             model = self.model.set_params(ledger=budget)
             try:

@@ -215,6 +215,8 @@ class FittedSchema:
     @property
     def text(self) -> str:
         """Content of the schema file: comments on the release, and the schema."""
+        from dperm.cli.fit_report import LEFT_OUT
+        from dperm.cli.option_names import describe_reason
         from dperm.sklearn.release_facts import release_facts
 
         found, record = self.release.value, self.release.record
@@ -223,8 +225,9 @@ class FittedSchema:
             "guarantee": self._guarantee,
             "prepared": ", ".join(self.columns.prepared),
             "declared": ", ".join(declared),
-            "constant": ", ".join(found.constant),
-            "records": f"about {max(found.records, 0):.0f}, by a noisy count",
+            "left out": f"{', '.join(found.constant)}; {LEFT_OUT}" if found.constant else "",
+            "WARNING": " ".join(map(describe_reason, found.warnings)),
+            "records": f"about {max(found.records, 0):.0f} records, by a noisy count",
             "noise": record.noise,
             "theorems": ", ".join(record.theorems),
         }
@@ -277,6 +280,6 @@ class FittedSchema:
     @property
     def _missing_labels(self) -> str:
         return (
-            "its labels are not distinguishable from the noise. If it is a number, use --task regression; otherwise "
+            "its labels do not stand out from the noise. If it is a number, use --task regression; otherwise "
             "declare its classes in the file, in a [target] table."
         )

@@ -304,13 +304,24 @@ class EvaluationPlan:
             ),
             Fact(
                 "evaluation.records",
-                "The noise of the {metric} exceeds the sampling error below about {records:,} records.",
+                "The noise of the {metric} exceeds the sampling error below about {records:,} evaluated records.",
                 {
                     "metric": "accuracy" if self.task is TargetKind.CLASSIFICATION else "mean absolute error",
                     "records": about(self._records_needed),
                 },
             ),
         ]
+        if self.groups is not None:
+            growth = self.sensitivity / replace(self, groups=None).sensitivity
+            facts.insert(
+                1,
+                Fact(
+                    "evaluation.groups",
+                    "The metrics of the declared groups need further counts of each record, which make the noise of "
+                    "all metrics {growth:.3g} times as large ({theorem}).",
+                    {"growth": growth, "theorem": "T85" if self.task is TargetKind.CLASSIFICATION else "T88"},
+                ),
+            )
         if self.task is TargetKind.CLASSIFICATION and (self.is_binary or self.positive is not None):
             largest = -math.log(self.clip)
             alone = log_loss_sensitivity(largest, self.adjacency) / self.sensitivity * self.noise_deviation

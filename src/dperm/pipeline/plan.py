@@ -143,6 +143,7 @@ class TablePlan:
                 threshold_delta=lowered(THRESHOLD_SHARE * goal.delta),
                 most_classes=most_classes,
                 encoding=encoding,
+                read_share=1 - holdout,
             )
 
         records = _training_records(n, holdout)
@@ -199,6 +200,16 @@ class TablePlan:
         """Whether the classes or the range of the labels are declared."""
         return self.preparation is None or self.preparation.target is None
 
+    def warnings(self, n: int | None) -> tuple[Fact, ...]:
+        """Return the warnings that follow from a public number of records, before any data are read.
+
+        Parameters
+        ----------
+        n
+            Public number of records of the table; None if it is private, which gives no warning.
+        """
+        return () if self.preparation is None else self.preparation.warnings(n)
+
     @property
     def why(self) -> tuple[Fact, ...]:
         """Consequences of the plan, from public numbers."""
@@ -207,9 +218,14 @@ class TablePlan:
             return evaluation
         share = Fact(
             "training.share",
-            "After the preparation, training has the guarantee epsilon = {epsilon:.3g} by itself; schema and model "
-            "together have epsilon = {total:g} (T70, T90).",
-            {"epsilon": self.training_goal.epsilon, "total": self.goal.epsilon},
+            "After the preparation, training has the guarantee epsilon = {epsilon:.3g} at delta = {delta!u:3} by "
+            "itself; schema and model together have epsilon = {total:g} at delta = {total_delta!u:3} (T70, T90).",
+            {
+                "epsilon": self.training_goal.epsilon,
+                "delta": self.training_goal.delta,
+                "total": self.goal.epsilon,
+                "total_delta": self.goal.delta,
+            },
         )
         return (*self.preparation.why, share, *evaluation)
 

@@ -89,6 +89,9 @@ class PreparationPlan:
         Encoding of the columns. If numbers are only scaled, a noisy histogram of the row norms is released too (T76).
     goal
         Guarantee of the preparation alone; None if it is a stage of a larger release.
+    read_share
+        Probability with which the preparation reads a record of the table; less than 1 where records are held out. All
+        stated numbers of records count the whole table.
     """
 
     columns: tuple[str, ...]
@@ -101,6 +104,7 @@ class PreparationPlan:
     most_classes: int = 100
     encoding: Encoding = Encoding.BINS
     goal: AnyGuarantee | None = None
+    read_share: float = 1.0
 
     def __post_init__(self) -> None:
         """Check the names, and make the noise: everything follows from public numbers."""
@@ -219,12 +223,16 @@ class PreparationPlan:
     @property
     def records_needed(self) -> int:
         """Smallest number of records at which a bin that holds 2 % of them is detected in the profile (T91)."""
-        return profile_records_needed(self.profile_noise.scale)
+        return self._in_the_table(profile_records_needed(self.profile_noise.scale))
 
     @property
     def category_records(self) -> int:
-        """Smallest number of records at which a category or class is released with probability at least 1/2 (T73)."""
-        return math.ceil(self.value_threshold)
+        """Number of records from which a category or class is released with probability at least 1/2 (T73).
+
+        Coin flips choose Bin(m, p) of m records, p = ``read_share`` >= 1/2, so m p reaches the threshold. Tests compute
+        the probability, noise and coin flips included (T91).
+        """
+        return self._in_the_table(math.ceil(self.value_threshold))
 
     @property
     def least_records(self) -> int:
@@ -233,7 +241,11 @@ class PreparationPlan:
         If the preparation has a quarter of mu^2 (T90), this is 200 sqrt(d)/mu under add/remove, and sqrt(2) times as
         many under replace-one.
         """
-        return math.ceil(LEAST_RECORDS * self.profile_noise.scale)
+        return self._in_the_table(math.ceil(LEAST_RECORDS * self.profile_noise.scale))
+
+    def _in_the_table(self, records: int) -> int:
+        """Return the number of records of the table of which the preparation reads ``records`` on average."""
+        return math.ceil(records / self.read_share)
 
     def warnings(self, n: int | None) -> tuple[Fact, ...]:
         """Return the warnings that follow from a public number of records, before any data are read.
@@ -248,11 +260,17 @@ class PreparationPlan:
         return (
             Fact(
                 "preparation.too_few_records",
-                "{n:,} records are too few for a private preparation of {columns} columns. With this guarantee it "
-                "needs at least {least:,} records, and about {needed:,} to detect a range of values that contains 2 % "
-                "of the records (T91). Declare the columns and labels whose bounds, categories or classes are public, "
-                "leave columns out, or give a larger epsilon.",
-                {"n": n, "columns": self.width, "least": self.least_records, "needed": about(self.records_needed)},
+                "{n:,} records are too few for a private preparation of {columns} columns{read}. With this guarantee "
+                "it needs at least {least:,} records, and about {needed:,} to detect a range of values that contains "
+                "2 % of the records (T91). Declare the columns and labels whose bounds, categories or classes are "
+                "public, leave columns out, or give a larger epsilon.",
+                {
+                    "n": n,
+                    "columns": self.width,
+                    "read": "" if self.read_share == 1 else f" that reads {100 * self.read_share:.3g} % of them",
+                    "least": self.least_records,
+                    "needed": about(self.records_needed),
+                },
             ),
         )
 
@@ -260,6 +278,11 @@ class PreparationPlan:
     def why(self) -> tuple[Fact, ...]:
         """Consequences of the noise, computed from public numbers."""
         rows = () if self.norm_noise is None else (row_norm_fact(self.norm_noise),)
+        held_out = (
+            "preparation.read_share",
+            "These numbers count all records of the table. The preparation reads each one with probability {share:g}.",
+            {"share": self.read_share},
+        )
         return (
             Fact(
                 "preparation.columns",
@@ -282,6 +305,7 @@ class PreparationPlan:
                 RANGE_RECORDS,
                 {"records": about(self.records_needed)},
             ),
+            *(() if self.read_share == 1 else (Fact(*held_out),)),
             *rows,
         )
 

@@ -18,6 +18,7 @@ from dperm.preparation.profile import ColumnProfile
 from dperm.preparation.row_norms import RowNorms
 from dperm.preparation.schema import class_labels, declared_column, label_range, record_count, scaled_column
 from dperm.preparation.values import ColumnValues, NumericCells, TextValues
+from dperm.presentation.facts import Fact
 
 MOST_BINNED_COLUMNS = 200
 """Number of feature columns above which numbers are only scaled by default. It affects utility only."""
@@ -157,6 +158,27 @@ class PreparedTable:
     def norm(self) -> float:
         """Norm to which encoded rows are scaled down, or the bound on the norm of every row if none was released."""
         return self.encoder.norm if self.rows is None else self.rows.norm
+
+    @property
+    def nothing_found(self) -> bool:
+        """Whether feature columns were prepared, and all of them were left out."""
+        return bool(self.constant) and set(self.constant) == {name for name in self.values if name != self.target}
+
+    @property
+    def warnings(self) -> tuple[Fact, ...]:
+        """Warning that every prepared column was left out, which follows from the released schema."""
+        if not self.nothing_found:
+            return ()
+        stand_in = next((name for name in self.encoder.columns if name in self.constant), None)
+        known = "the declared columns" if stand_in is None else f"whether {shown(stand_in)} is missing"
+        return (
+            Fact(
+                "preparation.nothing_found",
+                "every prepared column was left out, because no value or range stands out from the noise. The features "
+                "show only {known}. Use more records, declare {@columns}, or give a larger epsilon (T91).",
+                {"known": known},
+            ),
+        )
 
     @property
     def schema(self) -> Schema:

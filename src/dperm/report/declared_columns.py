@@ -4,7 +4,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from dperm.data.columns import AnyColumn, Numeric
+from dperm.data.columns import AnyColumn, Categorical, Numeric
 from dperm.data.schema import Schema, TargetSchema
 from dperm.presentation.numbers import format_number
 from dperm.report.run_facts import PREPARATION
@@ -13,7 +13,10 @@ from dperm.report.schema_facts import ENCODERS
 FOUND_DIGITS = 4
 """Significant digits of numbers that a private schema found; declared numbers have the default number of digits."""
 
-
+NOTHING_FOUND = (
+    "Every prepared column was left out, because no value or range stands out from the noise: the model does not use "
+    "their values."
+)
 SEPARATE = (
     "The private schema was released separately, before this fit. The guarantee of the fit does not cover that "
     "release, and both guarantees add up."
@@ -33,6 +36,7 @@ def describe_schema(schema: Schema, public: Mapping[str, object]) -> list[str]:
     """
     preparation = public.get(PREPARATION)
     declared = preparation.get("declared", ()) if isinstance(preparation, Mapping) else ()
+    prepared = preparation.get("columns", ()) if isinstance(preparation, Mapping) else ()
     found = {name for name, column in schema.encoder.columns.items() if column.canonical and name not in declared}
     columns = [_describe(name, column, is_found=name in found) for name, column in schema.encoder.columns.items()]
     encoders = public.get(ENCODERS)
@@ -40,12 +44,21 @@ def describe_schema(schema: Schema, public: Mapping[str, object]) -> list[str]:
     known = PREPARATION in public or any(isinstance(one, Mapping) and "guarantee" in one for one in listed)
     separate = bool(found) and not known
     target = [] if schema.target is None else [_target(schema.target)]
-    return [*columns, *target, *([SEPARATE] if separate else [])]
+    empty = [NOTHING_FOUND] if prepared and all(_is_left_out(schema, name) for name in prepared) else []
+    return [*columns, *target, *empty, *([SEPARATE] if separate else [])]
+
+
+def _is_left_out(schema: Schema, name: str) -> bool:
+    """Whether the encoder has no value and no range of a prepared column."""
+    column = schema.encoder.columns.get(name)
+    return column is None or (isinstance(column, Categorical) and not column.categories)
 
 
 def _describe(name: str, column: AnyColumn, *, is_found: bool) -> str:
     if isinstance(column, Numeric):
         values = f"number in [{_number(column.low, column)}, {_number(column.high, column)}]"
+    elif not column.categories:
+        values = "all values are treated alike"
     else:
         values = f"one of {', '.join(map(str, column.categories))}{', or another value' * column.other}"
     return "; ".join([f"{name}: {values}", *_details(column, is_found=is_found)])

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private preparation of raw tables as scikit-learn transformers."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, final
 
@@ -20,9 +21,10 @@ from dperm.data.pipeline_steps import checked_transformers
 from dperm.data.row_scaling import scaled_down
 from dperm.data.score_sources import check_pipeline_scores
 from dperm.data.tables import column_names
-from dperm.errors import DataError, ParameterError
+from dperm.errors import DataError, DpermWarning, ParameterError
 from dperm.preparation.plan import PreparationPlan, warn_few_records
 from dperm.preparation.prepared import Encoding, PreparedTable, TargetKind
+from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency, Release
 from dperm.privacy.public_rows import public_rows
 from dperm.report import Statement, statement
@@ -206,7 +208,10 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         if plan.declared:
             PublicEncoder(plan.declared).transform(X, sparse=True)  # raises for values outside their declarations
         release = plan.run(X, y if target is not None else None, budget, bits=bits)
-        return self._set_fitted(release, plan, names)
+        self._set_fitted(release, plan, names)
+        for fact in release.value.warnings:  # the release is kept, even if warnings are errors
+            warnings.warn(fact.describe(arg), DpermWarning, stacklevel=2)
+        return self
 
     def _set_fitted(self, release: Release[PreparedTable], plan: PreparationPlan, names: tuple[str, ...]) -> Self:
         found = release.value

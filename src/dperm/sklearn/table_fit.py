@@ -441,11 +441,12 @@ class PrivateTableModel(BaseEstimator, ABC):
         """Warn about a table with few records, judged by its released number where the true one is private."""
         if plan.preparation is None:
             return
-        needed = plan.preparation.records_needed
-        warned = bool(plan.preparation.warnings(plan.n))
-        if plan.goal.adjacency is Adjacency.ADD_REMOVE and not warned and prepared.records < needed / 4:
+        for fact in prepared.warnings:
+            warnings.warn(fact.describe(arg), DpermWarning, stacklevel=4)
+        needed, records = plan.preparation.records_needed, prepared.records / (1 - plan.holdout)
+        if plan.goal.adjacency is Adjacency.ADD_REMOVE and not plan.warnings(plan.n) and records < needed / 4:
             warnings.warn(
-                f"the preparation found about {max(prepared.records, 0):.0f} records, and needs about {needed} to "
+                f"the table has about {max(records, 0):.0f} records by a noisy count, and needs about {needed} to "
                 f"detect a range of values that contains 2 % of the records (T91). Many columns may have been left "
                 f"out. Declare {arg('columns')}, or give a larger epsilon.",
                 DpermWarning,

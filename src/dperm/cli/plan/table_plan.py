@@ -169,7 +169,7 @@ class _PlannedTable:
     @property
     def warnings(self) -> list[str]:
         """Warnings that follow from --n."""
-        return [describe_reason(fact) for fact in self.preparation.warnings(self.n)]
+        return [describe_reason(fact) for fact in self.plan.warnings(self.n)]
 
 
 def stages_and_evaluation(plan: "TablePlan") -> dict[str, object]:
@@ -211,25 +211,26 @@ def _print_json(planned: _PlannedTable) -> None:
 
 
 def _print_facts(planned: _PlannedTable) -> None:
-    from dperm.cli.fit_report import format_guarantee, print_stages, weak_protection
+    from dperm.cli.fit_report import format_guarantee, print_stages, training_guarantee, weak_protection
     from dperm.cli.output import below, print_facts
     from dperm.preparation.plan import about
 
     plan, preparation = planned.plan, planned.preparation
     typer.echo("Plan for a private preparation and a model under one guarantee; no records were read.")
     free = f", {len(preparation.declared)} declared, which cost nothing" if preparation.declared else ""
+    held_out = ", with the held-out ones" if plan.holdout else ""
     text, assumed = planned.event_text, "" if planned.is_exact else f", for an assumed {plan.n:,} records; give --n"
     print_facts(
         [
             ("guarantee", format_guarantee(plan.goal)),
             *weak_protection(planned.profile),
-            ("training", f"epsilon = {plan.training_goal.epsilon:.3g} by itself{assumed}"),
+            ("training", f"{training_guarantee(plan)} by itself{assumed}"),
             ("columns", f"{preparation.width} to prepare, including the target{free}"),
             ("why", below(map(describe_reason, plan.why))),
             (
                 "records",
-                f"about {about(preparation.records_needed):,} needed; with fewer than {preparation.least_records:,}, "
-                "declare columns",
+                f"about {about(preparation.records_needed):,} needed{held_out}; with fewer than "
+                f"{preparation.least_records:,}, declare columns",
             ),
             *(("WARNING", text) for text in planned.warnings),
             *([] if text is None else [("event", text)]),
