@@ -51,10 +51,10 @@ class BestOf(SingleEvent):
 
     The upper bound is the least of T80, T80a, T81, T83, T150 and T151, each rounded up. The lower bound is an explicit
     scorer for the pair of distributions of one run. In a composition (T82), the event is represented by a discrete pair
-    of distributions above the upper bound; the bounds of `account` enclose the result of this pair.
+    of distributions that dominates it; the bounds of `account` enclose the result of this pair.
 
-    Budgets with (epsilon, delta) limits take every event, and RDP limits every event with a Rényi curve (T83). Pure,
-    zCDP and GDP limits take selections among pure runs only, at the epsilon of T81.
+    Budgets with (epsilon, delta) limits accept every event. Budgets with RDP limits accept every event with a Rényi
+    curve (T83). Budgets with pure, zCDP or GDP limits accept only selections among pure runs, at the epsilon of T81.
 
     Parameters
     ----------
@@ -193,8 +193,9 @@ class BestOf(SingleEvent):
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
         """Return an upper bound on the Rényi curve of the selection (T83).
 
-        With the curve tau of one run, it is tau(alpha) + sup_u {log f'(1 - u) + (alpha - 1) r(u)}/(alpha - 1), where
-        r(u) is the largest logarithm of the ratio that the choice adds. P(K = 0) is included.
+        Let tau be the curve of one run, f(x) = E x^K, and u the probability that one run is better than the released
+        output. The choice multiplies the likelihood ratio of this output by at most e^r(u). The bound is
+        tau(alpha) + sup_u {log f'(1 - u) + (alpha - 1) r(u)}/(alpha - 1), to which the contribution of P(K = 0) is added.
 
         Parameters
         ----------

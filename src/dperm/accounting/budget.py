@@ -97,7 +97,7 @@ class Reservation(Protocol):
         Parameters
         ----------
         name
-            Name of the stage. A reservation has each name once.
+            Name of the stage. Each name can be used only once per reservation.
         facts
             Public JSON data: the digest of the output, and consequences of the output. Facts must not depend on private
             data in any other way, because readers see them even if the release fails later.

@@ -111,7 +111,8 @@ Rows = Annotated[
         "--n",
         metavar="N",
         show_default=False,
-        help='Public number of records. Optional for "dperm fit"; "dperm plan fit" requires it under replace_one.',
+        help="Public number of records. Under replace_one it is by default the number of records in DATA; under "
+        "add_remove some methods require it.",
     ),
 ]
 Invalid = Annotated[
@@ -167,7 +168,7 @@ Holdout = Annotated[
     number(
         "--holdout",
         "Probability, at most 0.5, with which a secret coin flip holds a record out for private metrics of the model. "
-        "The metrics do not add to the guarantee.",
+        "The metrics do not add to the privacy cost.",
         show_default="no record is held out",
     ),
 ]

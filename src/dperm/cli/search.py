@@ -17,9 +17,9 @@ HELP = """Search over settings of a private fit, under one guarantee, and write 
 
 Give the values to try with --setting, once for each parameter; all combinations are settings. Secret randomness splits
 the records into training and validation records. The command trains models with a part of the epsilon, scores them on
-the validation records with noise, and releases the best model, its setting and its score. All other models and scores,
-and the number of trainings, stay secret. The elapsed time reveals the number of trainings, which does not depend on
-the data.
+the validation records with noise, and releases the best model, its setting and its score. All other models and scores
+stay secret. With three or more settings, the number of trainings is random and must stay secret too: do not publish the
+elapsed time, which can reveal it.
 
 "dperm fit" without a search is often as good: its default settings need no data, and it has the whole epsilon. The
 output states the price of the search.

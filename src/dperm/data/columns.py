@@ -227,8 +227,9 @@ class Categorical:
     impute
         Category that replaces missing values; None refuses missing values, unless ``missing`` is True.
     other
-        Whether all undeclared values share one additional indicator; otherwise undeclared values are refused. Values of
-        a different type from the categories, such as numbers among text, are always refused.
+        Whether all undeclared values share one additional indicator; otherwise undeclared values are refused. With
+        ``unseen="raise"``, values of a different type from the categories, such as numbers among text, are refused even
+        if ``other`` is True.
     missing
         Whether missing values have an indicator of their own. Cannot be combined with ``impute``.
     canonical

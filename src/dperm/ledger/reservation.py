@@ -100,7 +100,7 @@ class LedgerReservation:
         Parameters
         ----------
         name
-            Name of the stage, one line of text. A reservation has each name once.
+            Name of the stage, one line of text. Each name can be used only once per reservation.
         facts
             Public JSON data, such as the digest of the output; at most 64 kB.
 

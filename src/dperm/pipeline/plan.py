@@ -97,7 +97,10 @@ class TablePlan:
         groups: DeclaredGroups | None = None,
         n: int | None = None,
     ) -> "TablePlan":
-        """Return the plan that meets ``goal``: a quarter of mu^2 for the preparation, all that remains for training.
+        """Return the plan that meets ``goal``.
+
+        The preparation gets a quarter of mu^2, where mu is the parameter of Gaussian DP that corresponds to ``goal``.
+        Training gets all that remains.
 
         Parameters
         ----------
@@ -235,7 +238,7 @@ class TablePlan:
         coins = Fact(
             "evaluation.coins",
             "A secret coin flip makes each record an evaluation record with probability {share:g}. The other stages do "
-            "not read evaluation records, so the metrics have the whole guarantee and do not add to it (T71).",
+            "not read evaluation records, so the metrics can use all of epsilon and delta, at no additional privacy cost (T71).",
             {"share": self.holdout},
         )
         return (coins, *self.evaluation.why)
@@ -270,7 +273,7 @@ class TablePlan:
 
     @property
     def public(self) -> dict[str, object]:
-        """Public numbers of both stages."""
+        """Public numbers of all stages."""
         return {
             **({} if self.preparation is None else {"preparation": self.preparation.public}),
             "training_epsilon": self.training_goal.epsilon,

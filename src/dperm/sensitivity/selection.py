@@ -10,7 +10,7 @@ from dperm.privacy.rounding import raised
 
 
 def graded_sums_sensitivity(models: int, adjacency: Adjacency) -> float:
-    """Return the L2 sensitivity of the sums of grades g and of 1 - g of each model, as one vector (T93).
+    """Return the L2 sensitivity of the vector with the sum of g and the sum of 1 - g of each model (T93).
 
     A validation record has one grade in [0, 1] for each model. For one model it adds (g, 1 - g), of norm at most 1:
     sqrt(m) for m models under add/remove. A replaced record moves (g, 1 - g) by (d, -d) with abs(d) <= 1: sqrt(2 m).

@@ -81,8 +81,8 @@ class PrivateSearch(BaseEstimator):
     Secret randomness splits the records into training and validation records. Two settings are both trained. From three
     settings on, a secret random number of trials draw their settings independently. Models are scored with noise on the
     validation records, and the best one is released with its setting and its score (T93). The other models, their
-    scores and the number of trials are never shown. The running time reveals the number of trials, which does not
-    depend on the data (T80).
+    scores and the number of trials are never shown. The guarantee does not cover the running time, which can reveal the
+    number of trials (T80): do not publish it.
 
     Parameters
     ----------

@@ -225,8 +225,8 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
 class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
     """Linear regression on a raw table, without public bounds, categories or range of the target.
 
-    One release with one guarantee contains a private schema, which includes the range of the labels, a model of the
-    encoded table, and its metrics on held-out records (T88). See `PrivateTableClassifier`.
+    One release with one guarantee contains a private schema (with the range of the labels), a model of the encoded
+    table, and the metrics of the model on held-out records (T88). See `PrivateTableClassifier`.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dperm.audit.demo import DemoAttack, DemoResult
     from dperm.audit.demo.result import Cell
 
-HELP = """Run three attacks on models with and without differential privacy, in about half a minute.
+HELP = """Run three attacks on models with and without differential privacy, in about ten seconds.
 
 The attacks reconstruct patient records from two releases, extract a planted secret from a text model, and infer
 membership. The data are synthetic; the methods and their noise are those of dperm.

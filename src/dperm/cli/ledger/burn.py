@@ -11,11 +11,11 @@ from dperm.cli.ledger.options import AccountName, Location
 from dperm.cli.options import AsJson
 from dperm.cli.running import reported_errors
 
-HELP = """Close the open charge of a run that is gone, for example after a power failure. It stays charged.
+HELP = """Close the open charge of a run that is gone, for example after a power failure. The budget is not refunded.
 
 A run that was killed leaves an open charge. Nobody can see from the ledger whether the run is gone or still in
-progress, so a person decides. A run that is still alive releases nothing after this command. A training run that can
-resume from a checkpoint cannot resume after it. The entries of the finished stages stay in the ledger.
+progress, so a person decides. After this command, a run that is still alive releases nothing, and a training run
+can no longer resume from a checkpoint. The entries of the finished stages stay in the ledger.
 
 \b
 Examples:

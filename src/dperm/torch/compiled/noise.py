@@ -24,7 +24,7 @@ class CompiledNoise:
     Parameters
     ----------
     sums
-        Example sums with the right shapes.
+        Tensors with the shapes and types of the clipped sums; their values are not used.
     scale
         Standard deviation of the noise, in units of the clipping norm.
     code
