@@ -238,7 +238,8 @@ class TablePlan:
         coins = Fact(
             "evaluation.coins",
             "A secret coin flip makes each record an evaluation record with probability {share:g}. The other stages do "
-            "not read evaluation records, so the metrics can use all of epsilon and delta, at no additional privacy cost (T71).",
+            "not read evaluation records, so the metrics can use all of epsilon and delta, at no additional privacy "
+            "cost (T71).",
             {"share": self.holdout},
         )
         return (coins, *self.evaluation.why)

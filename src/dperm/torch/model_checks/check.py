@@ -119,7 +119,8 @@ def check_losses(losses: Tensor, gradients: PerExampleGradients) -> bool:
     """Refuse losses that depend on the model's output for other examples.
 
     The gradient of the first loss must be zero at all other rows of the outputs. Values that are not finite are
-    ignored, because 0 times infinity gives NaN in the backward pass. A dependence without gradient (``detach``) is not detected.
+    ignored, because 0 times infinity gives NaN in the backward pass. A dependence without gradient (``detach``) is not
+    detected.
 
     Parameters
     ----------
