@@ -195,7 +195,7 @@ class BestOf(SingleEvent):
 
         Let tau be the curve of one run, f(x) = E x^K, and u the probability that one run is better than the released
         output. The choice multiplies the likelihood ratio of this output by at most e^r(u). The bound is
-        tau(alpha) + sup_u {log f'(1 - u) + (alpha - 1) r(u)}/(alpha - 1), and the contribution of P(K = 0) is added.
+        tau(alpha) + sup_u {log f'(1 - u) + (alpha - 1) r(u)}/(alpha - 1), plus the contribution of P(K = 0).
 
         Parameters
         ----------
