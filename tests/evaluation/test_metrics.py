@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import expit, ndtr
 from scipy.stats import norm
 from sklearn import metrics as reference
 
@@ -16,7 +17,7 @@ from dperm import GDP, ApproxDP
 from dperm.errors import DataError, EventFormatError, ParameterError
 from dperm.evaluation import DeclaredGroups, Estimate, EvaluationPlan, Metrics
 from dperm.evaluation.intervals import CellNoise, Quadratic, auc_interval, cell_mean, ratio_interval
-from dperm.evaluation.reconstruction import from_stretched, loss_weights, pair_weights, stretched
+from dperm.evaluation.reconstruction import from_stretched, loss_weights, pair_slack, pair_weights, stretched
 from dperm.evaluation.records import class_counts, error_sums
 from dperm.evaluation.regression import error_intervals, r2_interval
 from dperm.noise import NotPrivateBits
@@ -260,6 +261,24 @@ def test_intervals_of_a_million_records_contain_the_metrics_of_the_population(po
             assert one.high - one.low < {"auc": 0.1, "brier": 0.002, "log_loss": 0.01}[name]
 
 
+@pytest.mark.parametrize("scale", [0.2, 0.3, 0.5, 1.0, 2.5])
+def test_the_slack_exceeds_the_error_of_the_reconstructed_area(scale):
+    """Normal and logistic densities, some of them inside one or two bins; "at most 0.001" as in T85."""
+    edges = plan_of().edges
+    bounds = np.log(np.array(edges[1:-1]) / (1 - np.array(edges[1:-1])))
+    grid, excess = np.linspace(-25, 25, 20_001), []
+    for cdf in (ndtr, lambda z: expit(1.81 * z)):
+        for place in (-6.0, -4.5, -3.0, -1.2, 0.0, 0.2):
+            for shift in (0.0, 1.0, 2.0):
+                negative = lambda x, cdf=cdf, place=place: cdf((x - place) / scale)  # noqa: E731
+                positive = lambda x, cdf=cdf, place=place, shift=shift: cdf((x - place) / scale - shift)  # noqa: E731
+                area = negative((grid[1:] + grid[:-1]) / 2) @ np.diff(positive(grid))
+                counts = np.stack([np.diff(np.r_[0.0, one(bounds), 1.0]) for one in (negative, positive)])
+                error, slack = area - counts[0] @ pair_weights(edges) @ counts[1], pair_slack(counts, edges)
+                excess.append(abs(error) - (slack.above if error > 0 else slack.below))
+    assert max(excess) < 0.001
+
+
 @pytest.mark.parametrize("bins", ["auto", 2])
 @pytest.mark.parametrize("score", [0.0, 0.3, 0.5, 0.501, 1.0])
 def test_records_with_one_score_have_intervals_that_admit_every_order(score, bins):
@@ -288,7 +307,7 @@ def test_every_interval_of_the_benchmark_covers_at_least_93_percent():
     hard = [row for row in evaluation_coverage.hard_rows() if row.metric in METRICS_OF_SCORES]
     assert len(hard) == 4 * 24 * len(METRICS_OF_SCORES)
     assert [row for row in hard if row.coverage < 0.93] == []
-    assert [row for row in hard if row.population.startswith("calibrated") and row.ratio > 2] == []
+    assert [row for row in hard if row.population.startswith("calibrated") and row.ratio > 2.2] == []
 
 
 METRICS_OF_SCORES = ("accuracy", "Brier score", "log loss", "AUC")

@@ -8,7 +8,7 @@ linear in the counts, and the area under the ROC curve is bilinear in the counts
 therefore adds no bias. The weights depend on the public edges alone.
 
 Counts do not determine the order of scores inside a bin. Bounds on the pairs and losses of a bin hold for every order;
-`unresolved_share` decides from the counts how much of the distance to these bounds an interval includes.
+`unresolved_share` computes from the counts the part of the distance to these bounds that an interval includes.
 """
 
 from collections.abc import Callable
@@ -80,7 +80,7 @@ def stencils(edges: tuple[float, ...]) -> Stencils:
     faintest = min(FAINTEST, edges[1] / 2, (1 - edges[-2]) / 2)
     bounds = stretched(np.array(edges), faintest=faintest)
     bins, size = len(edges) - 1, min(len(edges) - 1, 3)
-    near = np.clip(np.arange(bins) - 1, 0, bins - size)[:, None] + np.arange(size)
+    near = _nearest(bins, 3)
     powers, x = np.arange(1, size + 1), (_NODES + 1) / 2
     nodes, mass, below = np.empty((bins, len(x))), np.empty((bins, len(x), size)), np.empty((bins, len(x), size))
     for place in range(bins):
@@ -118,23 +118,37 @@ def pair_weights(edges: tuple[float, ...]) -> Floats:
     return kernel
 
 
-def unresolved_share(counts: Floats, edges: tuple[float, ...]) -> Floats:
+def unresolved_share(counts: Floats) -> Floats:
     """Return the part of the distance to the bounds of each bin that its counts do not exclude, from 0 to 1 (T87).
 
-    It is min(1, 4 (s - 1/3)^2) for a bin with the share s > 1/3 of the records in it and its two neighbours, and 0
-    otherwise. Below 1/3, the counts describe the density around the bin; from 5/6, almost nothing is known.
+    It is the larger one of two numbers. A bin with the share s > 1/3 of the records in it and its two neighbours has
+    4 (s - 1/3)^2. A bin that holds, with its larger neighbour, the share t > 1/2 of the five nearest bins has
+    (2 t - 1)^3. A density that varies slowly between bins has s near 1/3 and t near 2/5. If one or two bins hold all
+    records of their surroundings, the order inside them is unknown, and the part is 1.
 
     Parameters
     ----------
     counts
         Noisy counts of one class, of shape (..., B).
-    edges
-        Increasing edges of the bins, from 0 to 1.
     """
     present = np.maximum(counts, 0.0)
-    around = present[..., stencils(edges).near].sum(axis=-1)
-    share = np.where(around > 0, present / np.where(around > 0, around, 1.0), 1.0)
-    return np.asarray(np.minimum(4 * np.maximum(share - EVEN, 0.0) ** 2, 1.0))
+    sides = np.concatenate([present, np.zeros_like(present[..., :1])], axis=-1)
+    larger = np.maximum(sides[..., 1:], np.roll(sides, 1, axis=-1)[..., :-1])
+    alone, pair = _share(present, present, 3), _share(present + larger, present, 5)
+    of_one, of_two = 4 * np.maximum(alone - EVEN, 0.0) ** 2, np.maximum(2 * pair - 1, 0.0) ** 3
+    return np.asarray(np.minimum(np.maximum(of_one, of_two), 1.0))
+
+
+def _share(part: Floats, present: Floats, size: int) -> Floats:
+    """Return the share of a part among the ``size`` nearest bins; 1 where they are empty."""
+    total = present[..., _nearest(present.shape[-1], size)].sum(axis=-1)
+    return np.where(total > 0, part / np.where(total > 0, total, 1.0), 1.0)
+
+
+def _nearest(bins: int, size: int) -> NDArray[np.int64]:
+    """Return the places of the nearest bins of each bin, of shape (B, min(B, size))."""
+    size = min(bins, size)
+    return np.asarray(np.clip(np.arange(bins) - size // 2, 0, bins - size)[:, None] + np.arange(size))
 
 
 def pair_slack(counts: Floats, edges: tuple[float, ...]) -> Slack:
@@ -153,7 +167,7 @@ def pair_slack(counts: Floats, edges: tuple[float, ...]) -> Slack:
     neg, pos = counts[..., 0, :], counts[..., 1, :]
     estimated = np.einsum("...bi,bij,...bj->...b", neg[..., near], _pairs_inside(edges), pos[..., near])
     pairs = np.maximum(neg, 0.0) * np.maximum(pos, 0.0)
-    return _slack(unresolved_share(counts, edges).max(axis=-2), estimated, 0.0, pairs)
+    return _slack(unresolved_share(counts).max(axis=-2), estimated, 0.0, pairs)
 
 
 def loss_slack(counts: Floats, edges: tuple[float, ...], loss: Loss) -> Slack:
@@ -173,7 +187,7 @@ def loss_slack(counts: Floats, edges: tuple[float, ...], loss: Loss) -> Slack:
     estimated = (counts[..., found.near] * weights).sum(axis=-1)
     ends, present = loss(np.array(edges)), np.maximum(counts, 0.0)
     least, most = np.minimum(ends[1:], ends[:-1]), np.maximum(ends[1:], ends[:-1])
-    return _slack(unresolved_share(counts, edges), estimated, least * present, most * present)
+    return _slack(unresolved_share(counts), estimated, least * present, most * present)
 
 
 def _slack(unresolved: Floats, estimated: Floats, least: Floats | float, most: Floats) -> Slack:
