@@ -329,7 +329,7 @@ def test_scaled_tables_with_odd_cells_and_text_have_models():
         {"a": np.full(n, 1e308), "b": np.full(n, 5e-324)},
     ]
     for table in tables:
-        with warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings(record=True, action="always") as caught:
             model = PrivateTableClassifier(encoding="scaled", epsilon=4.0, delta=1e-4).fit(table, y)
         assert ["every prepared column" in str(one.message) for one in caught] == [True] * model.prepared_.nothing_found
         assert set(model.predict(table)) <= {"no", "yes"}
