@@ -183,7 +183,12 @@ def test_too_few_public_records_are_refused_before_the_charge(raw, opened, ends)
     line = f"{FIT} --exclude id --holdout 0.5 --ledger census.ledger"
     for more in ("", "--n 450"):
         said = ends(2, f"{line} {more}").stderr
-        for words in ("450 records are too few", "reads 50 % of them", "give --allow-few-records", "Nothing was charged"):
+        for words in (
+            "450 records are too few",
+            "reads 50 % of them",
+            "give --allow-few-records",
+            "Nothing was charged",
+        ):
             assert words in said
     assert ledger.bookings() == () and not Path("model.dperm").exists()
     said = ends(0, f"{line} --allow-few-records")

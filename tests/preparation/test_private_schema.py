@@ -286,7 +286,9 @@ def test_odd_tables_raise_nothing_after_the_charge():
     ]
     for table in tables:
         budget = MemoryBudget(ApproxDP(5.0, 1e-4, "replace_one"), blocks=1)
-        model = PrivateTableClassifier(epsilon=4.0, delta=1e-4, ledger=budget).fit(table, y)
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            model = PrivateTableClassifier(epsilon=4.0, delta=1e-4, ledger=budget).fit(table, y)
+        assert ["every prepared column" in str(one.message) for one in caught] == [True] * model.prepared_.nothing_found
         assert set(model.predict(table)) <= {"no", "yes"}
         norms = np.sqrt((np.asarray(model.schema_.encoder.transform(table, unseen="other")) ** 2).sum(axis=1))
         assert norms.max() <= model.schema_.encoder.norm * (1 + 1e-12)

@@ -3,6 +3,7 @@
 """Wide tables of numbers: scaling, row norms, bounds and principal components (T72, T74, T76, T78)."""
 
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -291,7 +292,7 @@ def test_a_scaled_table_is_one_release_and_survives_its_file(tmp_path):
     model.save(tmp_path / "model.dperm")
     loaded = load_model(tmp_path / "model.dperm")
     assert (loaded.predict(X) == model.predict(X)).all()
-    with pytest.warns(match="the preparation found"):
+    with pytest.warns(match="records by a noisy count"):
         other = PrivateTableClassifier(encoding="scaled", **known).fit(*images(400, seed=1))
     assert other.plan_.event == model.plan_.event
 
@@ -328,7 +329,9 @@ def test_scaled_tables_with_odd_cells_and_text_have_models():
         {"a": np.full(n, 1e308), "b": np.full(n, 5e-324)},
     ]
     for table in tables:
-        model = PrivateTableClassifier(encoding="scaled", epsilon=4.0, delta=1e-4).fit(table, y)
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            model = PrivateTableClassifier(encoding="scaled", epsilon=4.0, delta=1e-4).fit(table, y)
+        assert ["every prepared column" in str(one.message) for one in caught] == [True] * model.prepared_.nothing_found
         assert set(model.predict(table)) <= {"no", "yes"}
         assert 0 < model.prepared_.norm <= model.schema_.encoder.norm
     declared = PrivateTableClassifier(encoding="scaled", epsilon=4.0, delta=1e-4, columns={"b": Numeric(0, 500)})
