@@ -23,9 +23,9 @@ def grant_writers(location: str | os.PathLike[str], role: str) -> None:
 
     A writer can read everything, reserve, commit and burn. The server does not let a writer open an account, change a
     limit, approve a release, change or remove an entry, lower spending, or disable a trigger. A writer can read the
-    signing key, since every receipt is signed with it. So a malicious writer can sign an anchor of a nonexistent entry,
-    or write an entry that charges less than the cost of its event; ``verify(location, prices=True)`` detects an entry of
-    the second kind.
+    signing key, since every receipt is signed with it. So a malicious writer can sign an anchor of a nonexistent entry.
+    Such a writer can also write an entry that charges less than the cost of its event, which
+    ``verify(location, prices=True)`` detects.
     No writer can remove an entry or make spent budget available again.
 
     Parameters
