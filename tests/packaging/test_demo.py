@@ -50,6 +50,7 @@ def test_the_data_depend_on_the_seed_only_and_fit_the_schema(tmp_path):
 def test_the_demo_shows_every_verb_about_data_and_budgets():
     verbs = {shlex.split(command)[0] for command in demo.COMMANDS}
     others = {"schema", "account", "calibrate", "explain", "reproduce", "demo", "completion"}
+    others |= {"search"}  # by default nothing is searched
     assert verbs == set(get_command(app).commands) - others
 
 

@@ -87,7 +87,7 @@ def test_the_model_the_setting_and_the_score_are_one_release_with_one_entry(adja
         replan(loaded)
 
 
-@pytest.mark.parametrize("adjacency", BOTH)
+@pytest.mark.parametrize("adjacency", [ADD, pytest.param(REPLACE, marks=pytest.mark.slow)])
 def test_the_event_is_the_same_for_all_data(adjacency):
     one = search_of(THREE, adjacency)
     fitted = [one.fit(X, Y).record_.event, one.fit(-3 * X[::-1], np.zeros(600, dtype=int)).record_.event]
