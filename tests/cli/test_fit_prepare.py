@@ -207,7 +207,9 @@ def test_a_model_without_any_feature_says_so(raw, ends, answered):
     assert "every prepared column was left out" in done.stderr
     assert "left out:   id, age, work, hours; no value or range stands out from the noise" in done.stdout
     assert "WARNING:    every prepared column was left out" in done.stdout
-    assert "show only whether 'id' is missing" in done.stdout
+    assert (
+        "features:   2, which show only whether 'id' is missing" in done.stdout and "from 1 columns" not in done.stdout
+    )
     ends(0, "report model.dperm -o statement.md")
     text = Path("statement.md").read_text(encoding="utf-8")
     assert "Every prepared column was left out" in text and "one of , or" not in text

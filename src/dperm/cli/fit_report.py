@@ -95,8 +95,12 @@ def prepared_facts(found: "PreparedTable", holdout: float = 0.0) -> list[tuple[s
     holdout
         Share of the records that the preparation did not read.
     """
-    features = f"{len(found.encoder.feature_names)}, from {len(found.encoder.columns)} columns"
-    facts = [("features", features)]
+    from dperm.checks import shown
+
+    source = f"from {len(found.encoder.columns)} columns"
+    if found.stand_in is not None:
+        source = f"which show only whether {shown(found.stand_in)} is missing"
+    facts = [("features", f"{len(found.encoder.feature_names)}, {source}")]
     if found.classes is not None:
         facts.append(("classes", ", ".join(map(repr, found.classes)) or "none"))
     if found.label_range is not None:

@@ -165,12 +165,16 @@ class PreparedTable:
         return bool(self.constant) and set(self.constant) == {name for name in self.values if name != self.target}
 
     @property
+    def stand_in(self) -> str | None:
+        """Left-out column in an encoder without other columns; its features show only whether it is missing."""
+        return next((name for name in self.encoder.columns if name in self.constant), None)
+
+    @property
     def warnings(self) -> tuple[Fact, ...]:
         """Warning that every prepared column was left out, which follows from the released schema."""
         if not self.nothing_found:
             return ()
-        stand_in = next((name for name in self.encoder.columns if name in self.constant), None)
-        known = "the declared columns" if stand_in is None else f"whether {shown(stand_in)} is missing"
+        known = "the declared columns" if self.stand_in is None else f"whether {shown(self.stand_in)} is missing"
         return (
             Fact(
                 "preparation.nothing_found",
