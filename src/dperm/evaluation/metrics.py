@@ -300,11 +300,14 @@ class Metrics:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on the intervals, on a model that may be no better than guessing, and on too few records."""
+        """Sentences on the intervals, on a model that may be no better than guessing, and on too few records.
+
+        Too few records are noted where their number is private; otherwise the fit or the evaluation has warned.
+        """
         found = [NOTE]
         if self.accuracy is not None and self.baseline is not None and self.accuracy.low <= self.baseline.high:
             found.append(GUESSING)
-        if self.records < self.plan.fewest_records:
+        if self.plan.n is None and self.records < self.plan.fewest_records:
             found.append(self.plan.few_records(self.records).describe())
         return tuple(found)
 

@@ -497,7 +497,8 @@ class EvaluationPlan:
 
 def with_metrics(found: Release[Metrics]) -> Release[Metrics]:
     """Return a release with its metrics among the public facts of its record, where statements find them."""
-    return found.with_public({**found.record.public, METRICS: found.value.to_dict()})
+    fresh = replace(found.value)  # the metrics of the release stay as they are: plan and noisy numbers
+    return found.with_public({**found.record.public, METRICS: fresh.to_dict()})
 
 
 def warn_few_evaluated(plan: EvaluationPlan, records: float | None, *, stacklevel: int) -> None:

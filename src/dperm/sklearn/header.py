@@ -134,7 +134,7 @@ class HeaderBudget:
 class EvaluationBudget:
     """`Budget` that adds the public facts of an evaluation to the facts of each reservation.
 
-    The entry names the evaluated model and the target, and has the digest of the public facts in the statement.
+    The entry names the evaluated model and the target, with which ``dperm ledger verify`` compares the statement.
     """
 
     budget: Budget
@@ -148,8 +148,13 @@ class EvaluationBudget:
         self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
     ) -> Reservation:
         """Charge ``event`` to the budget, with model and target among the facts."""
-        named = {name: self.public[name] for name in ("evaluated_model", "target") if name in self.public}
-        return self.budget.reserve(event, request_id=request_id, facts={**(facts or {}), EVALUATION: named})
+        bound = {EVALUATION: named_evaluation(self.public)}
+        return self.budget.reserve(event, request_id=request_id, facts={**(facts or {}), **bound})
+
+
+def named_evaluation(public: Mapping[str, object]) -> dict[str, object]:
+    """Return the evaluated model and the target among the public facts of an evaluation."""
+    return {name: public[name] for name in ("evaluated_model", "target") if name in public}
 
 
 def _plain(value: Any) -> Any:
