@@ -174,6 +174,7 @@ def test_labels_that_do_not_stand_out_are_charged_and_no_model_is_written(raw, o
     assert Path("model.schema.toml").read_text(encoding="utf-8") == text
 
 
+@pytest.mark.filterwarnings("ignore:The metrics come from")
 def test_too_few_public_records_are_warned_about_before_the_charge(raw, ends, monkeypatch):
     from dperm.ledger import Ledger
 

@@ -359,7 +359,7 @@ def test_metrics_hidden_by_the_noise_have_no_number_in_any_table():
     rows = utility_facts(found.to_dict())["metrics"]
     shown = {row["metric"]: row["estimate"] for row in map(shown_row, rows)}
     assert shown["accuracy, group other"] == "hidden by the noise" and isinstance(shown["accuracy"], float)
-    errors = EvaluationPlan(goal=ApproxDP(1.0, 1e-5), task="regression", label_range=(0, 50))
+    errors = EvaluationPlan(goal=ApproxDP(1.0, 1e-5, "add_remove"), task="regression", label_range=(0, 50))
     assert all(row[1] == "hidden by the noise" for row in Metrics(errors, np.zeros(8)).table().rows)
 
 

@@ -195,7 +195,7 @@ def test_the_statement_lists_every_metric_with_its_interval():
 def test_every_statement_of_an_evaluation_names_model_and_target_and_has_the_metrics(frame, tmp_path):
     train, test = halves(frame)
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(train[["age"]], train["income"])
-    budget = MemoryBudget(ApproxDP(9.0, 1e-5), blocks=9)
+    budget = MemoryBudget(ApproxDP(9.0, 1e-5, "replace_one"), blocks=9)
     metrics = PrivateMetrics(epsilon=2.0, delta=DELTA, classes=("high", "low"), ledger=budget)
     found = metrics.evaluate(model, test[["age", "income"]], target="income")
     assert found.record_.public["evaluated_model"] == {"class": "LogisticRegression"}
@@ -226,7 +226,7 @@ def test_labels_are_an_array_or_the_name_of_a_column(labels, frame):
 def test_too_few_records_are_warned_of_before_the_charge_or_noted_with_the_metrics():
     """The noise alone: 1.96 sigma sqrt(0.375 cells) / n is 0.1 at the number of records in the plan."""
     y, scores = [0, 1] * 50, [0.1, 0.9] * 50
-    empty = MemoryBudget(ApproxDP(0.1, DELTA), blocks=1)
+    empty = MemoryBudget(ApproxDP(0.1, DELTA, "replace_one"), blocks=1)
     with pytest.warns(DpermWarning, match=r"about 100 records.*moves the accuracy") as caught, pytest.raises(BudgetError):
         PrivateMetrics(classes=(0, 1), ledger=empty).evaluate_scores(y, scores)
     assert caught[0].filename == __file__

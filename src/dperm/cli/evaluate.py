@@ -39,7 +39,6 @@ Examples:
   dperm evaluate model.dperm data.csv --epsilon 1
   dperm evaluate model.dperm data.csv --epsilon 1 --groups work=private,public -o metrics.html
   dperm evaluate model.dperm data.csv --epsilon 1 --ledger census.ledger --request-id check-1 --json
-  dperm report evaluation.json -o metrics.html --fields fields.toml
 """
 _INFINITE = "--epsilon must be finite: metrics without noise have no guarantee. Choose 1.0, for example."
 

@@ -41,7 +41,6 @@ Examples:
   dperm report model.dperm -o statement.html
   dperm report model.dperm -o statement.md --fields fields.toml --audit audit.json
   dperm report model.dperm --draft-fields draft.toml --json
-  dperm report evaluation.json -o metrics.html --fields fields.toml
 """
 
 

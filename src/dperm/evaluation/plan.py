@@ -479,14 +479,13 @@ class EvaluationPlan:
             The metrics, with guarantee, profile, event and record.
         """
         self._require_labels()
-        found = release(
+        return release(
             self.facts,
             lambda: self.read(labels, scores, predictions=predictions, groups=groups),
             self.draw,
             budget=budget,
             bits=bits,
         )
-        return with_metrics(found)
 
     def _require_labels(self) -> None:
         missing = self.classes if self.task is TargetKind.CLASSIFICATION else self.label_range
