@@ -5,20 +5,21 @@
 Every row has 2,000 simulated evaluations, with sampling and noise. ``ratio`` is the mean width divided by the width of
 an ideal interval: the normal interval with the true variance of the same sampling and the same noise.
 
-    python benchmarks/evaluation_coverage.py          # table of all metrics: about ten seconds
-    python benchmarks/evaluation_coverage.py --short  # the worst case of each metric alone, as in the documentation
+    python benchmarks/evaluation_coverage.py          # tables of all metrics: about a minute
+    python benchmarks/evaluation_coverage.py --short  # the worst cases of each metric alone, as in the documentation
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 from scipy.stats import norm
 
 from dperm import ApproxDP
-from dperm.evaluation.intervals import CellNoise, MetricInterval, auc_interval, cell_mean
+from dperm.evaluation.intervals import CellNoise, MetricInterval, auc_interval, cell_mean, loss_interval
 from dperm.evaluation.plan import DeclaredGroups, EvaluationPlan
 from dperm.evaluation.reconstruction import loss_weights, pair_weights
 from dperm.evaluation.regression import error_intervals, r2_interval
@@ -26,6 +27,14 @@ from dperm.evaluation.regression import error_intervals, r2_interval
 RUNS, LEVEL, DELTA, CLIP = 2000, 0.95, 1e-5, 0.01
 SIZES, EPSILONS, ADJACENCIES = (500, 2000, 10_000), (0.5, 1.0, 3.0), ("add_remove", "replace_one")
 Z = float(norm.isf((1 - LEVEL) / 2))
+HARD_SIZES = (500, 2000, 10_000, 100_000)
+HARD = {
+    "calibrated 1.75 %": (-4.5, 1.0, 1.0),
+    "calibrated 0.5 %": (-6.0, 1.2, 1.0),
+    "overconfident": (-1.0, 1.5, 8.0),
+    "timid": (-0.5, 1.0, 1 / 8),
+}
+"""Mean and deviation of the true log-odds, and the factor of the scored ones, by population."""
 POPULATION = 4_000_000
 GROUP_SHARE = 0.3
 
@@ -44,29 +53,42 @@ class Row:
 
 
 def rows() -> Iterator[Row]:
-    """Yield the results of all settings."""
+    """Yield the results of all settings of the acceptance table."""
     for population in ("overlapping", "rare"):
-        yield from classification(population)
+        yield from classification(population, SIZES)
     for population in ("normal", "skewed"):
         yield from regression(population)
 
 
-def settings() -> Iterator[tuple[int, float, str]]:
+def hard_rows() -> Iterator[Row]:
+    """Yield the results of populations with scores near 0, near 0 and 1, or near 0.5, also for many records."""
+    for population in HARD:
+        yield from classification(population, HARD_SIZES)
+
+
+def settings(sizes: tuple[int, ...]) -> Iterator[tuple[int, float, str]]:
     """Return all numbers of records, epsilons and adjacencies."""
-    return ((n, epsilon, adjacency) for n in SIZES for epsilon in EPSILONS for adjacency in ADJACENCIES)
+    return ((n, epsilon, adjacency) for n in sizes for epsilon in EPSILONS for adjacency in ADJACENCIES)
 
 
 def scores_of(population: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return labels and scores of a large population: a quarter positive, or a tenth with sharper scores."""
-    rng = np.random.default_rng(1)
-    if population == "overlapping":
-        y = rng.random(POPULATION) < 0.25
-        return y, expit(1.3 * rng.normal(size=POPULATION) + np.where(y, 0.8, -1.6))
-    y = rng.random(POPULATION) < 0.1
-    return y, expit(1.5 * rng.normal(size=POPULATION) + np.where(y, 0.0, -3.0))
+    """Return labels and scores of a large population.
+
+    "overlapping" has a quarter of positive records, "rare" a tenth with sharper scores. The calibrated ones are
+    logistic models with base rates of 1.75 % and 0.5 %. The log-odds of an "overconfident" model are 8 times too large,
+    and those of a "timid" one 8 times too small.
+    """
+    rng, size = np.random.default_rng(1), POPULATION
+    if population in ("overlapping", "rare"):
+        share, spread, ends = (0.25, 1.3, (0.8, -1.6)) if population == "overlapping" else (0.1, 1.5, (0.0, -3.0))
+        y = rng.random(size) < share
+        return y, expit(spread * rng.normal(size=size) + np.where(y, *ends))
+    base, spread, factor = HARD[population]
+    log_odds = base + spread * rng.normal(size=size)
+    return rng.random(size) < expit(log_odds), expit(factor * log_odds)
 
 
-def classification(population: str) -> Iterator[Row]:
+def classification(population: str, sizes: tuple[int, ...]) -> Iterator[Row]:
     """Yield the results of all metrics of a binary classifier, from simulated counts of its score bins."""
     y, scores = scores_of(population)
     clipped = np.clip(scores, CLIP, 1 - CLIP)
@@ -76,7 +98,7 @@ def classification(population: str) -> Iterator[Row]:
     auc = (order[y].sum() - positives * (positives + 1) / 2) / (positives * (POPULATION - positives))
     brier = np.mean((scores - y) ** 2)
     log_loss = -np.mean(np.where(y, np.log(clipped), np.log(1 - clipped)))
-    for n, epsilon, adjacency in settings():
+    for n, epsilon, adjacency in settings(sizes):
         rng = np.random.default_rng([n, round(10 * epsilon), adjacency == "add_remove"])
         plan = EvaluationPlan(
             goal=ApproxDP(epsilon, DELTA, adjacency),
@@ -104,28 +126,33 @@ def classification(population: str) -> Iterator[Row]:
             ),
         }
         cases = [
-            ("accuracy", right, None, 1.0, None),
-            ("recall", above * row, row, 1.0, None),
-            ("precision", row * above, above.astype(float), 1.0, None),
-            ("calibration bin", row, middle, 1.0, None),
+            ("accuracy", right, None),
+            ("recall", above * row, row),
+            ("precision", row * above, above.astype(float)),
+            ("calibration bin", row, middle),
         ]
-        for name, (negative, positive, largest, truth) in losses.items():
-            values = np.r_[loss_weights(edges, negative), loss_weights(edges, positive), 0.0]
-            cases.append((name, values, valid, largest, truth))
-        for name, values, among, largest, truth in cases:
-            found = cell_mean(counts, values, noise, Z, among=among, limits=(0.0, largest))
+        found, truths, weights_of = {}, {}, {}
+        for name, values, among in cases:
             used = np.ones(2 * bins + 1) if among is None else among
-            true = (shares @ (values * used)) / (shares @ used) if truth is None else truth
-            weights = used * (values - true)
+            found[name] = cell_mean(counts, values, noise, Z, among=among)
+            truths[name] = (shares @ (values * used)) / max(shares @ used, 1 / POPULATION)
+            weights_of[name] = values, used
+        for name, (negative, positive, largest, truth) in losses.items():
+            found[name] = loss_interval(counts, edges, (negative, positive), noise, Z, largest=largest)
+            weights_of[name] = np.r_[loss_weights(edges, negative), loss_weights(edges, positive), 0.0], valid
+            truths[name] = truth
+        for name, (values, used) in weights_of.items():
+            weights, true = used * (values - truths[name]), truths[name]
             variance = n * (shares @ weights**2) + noise.variance(weights @ weights, weights.sum())
-            yield _row(name, population, n, epsilon, adjacency, found, true, np.sqrt(variance) / (n * (shares @ used)))
+            deviation = np.sqrt(variance) / (n * max(shares @ used, 1 / POPULATION))
+            yield _row(name, population, n, epsilon, adjacency, found[name], true, deviation)
         yield _row("AUC", population, n, epsilon, adjacency, *_auc(counts, shares, n, auc, noise, edges))
         yield _row("group accuracy", population, n, epsilon, adjacency, *_group(plan, shares @ right, n, rng))
 
 
 def _auc(counts: np.ndarray, shares: np.ndarray, n: int, auc: float, noise: CellNoise, edges: tuple[float, ...]):
     kernel = pair_weights(edges)
-    found = auc_interval(counts[:, :-1].reshape(len(counts), 2, -1), kernel, noise, Z)
+    found = auc_interval(counts[:, :-1].reshape(len(counts), 2, -1), edges, noise, Z)
     neg, pos = n * shares[:-1].reshape(2, -1)
     above, below = pos @ kernel.T - auc * pos.sum(), neg @ kernel - auc * neg.sum()
     weights = np.r_[above, below]
@@ -216,23 +243,31 @@ def _row(
 
 
 def main() -> None:
-    """Print the table, and the worst cases of each metric."""
+    """Print the tables, and the worst cases of each metric."""
     found = list(rows())
+    hard = [row for row in hard_rows() if row.metric in ("accuracy", "Brier score", "log loss", "AUC")]
     if "--short" not in sys.argv:
         print("| metric | population | n | epsilon | adjacency | coverage | ratio |\n|---|---|---|---|---|---|---|")
-        for row in found:
+        for row in [*found, *hard]:
             mark = " <" if row.coverage < 0.93 else " >" if row.coverage > 0.99 else ""
             print(
                 f"| {row.metric} | {row.population} | {row.n} | {row.epsilon:g} | {row.adjacency} | "
                 f"{row.coverage:.3f}{mark} | {row.ratio:.2f} |"
             )
         print()
-    print("| metric | coverage, smallest | largest | ratio, smallest | largest |\n|---|---|---|---|---|")
-    for metric in dict.fromkeys(row.metric for row in found):
-        own = [row for row in found if row.metric == metric]
+    _print_worst("metric", {row.metric: row.metric for row in found}, found, lambda row: row.metric)
+    labels = {(row.population, row.metric): f"{row.population}, {row.metric}" for row in hard}
+    _print_worst("population, metric", labels, hard, lambda row: (row.population, row.metric))
+
+
+def _print_worst(title: str, labels: dict[Any, str], found: list[Row], key: Callable[[Row], Any]) -> None:
+    print(f"| {title} | coverage, smallest | largest | ratio, smallest | largest |\n|---|---|---|---|---|")
+    for group, label in labels.items():
+        own = [row for row in found if key(row) == group]
         coverages, ratios = [row.coverage for row in own], [row.ratio for row in own]
         numbers = (min(coverages), max(coverages), min(ratios), max(ratios))
-        print(f"| {metric} | " + " | ".join(f"{number:.3f}" for number in numbers) + " |")
+        print(f"| {label} | " + " | ".join(f"{number:.3f}" for number in numbers) + " |")
+    print()
 
 
 if __name__ == "__main__":

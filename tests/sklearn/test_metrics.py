@@ -227,7 +227,10 @@ def test_too_few_records_are_warned_of_before_the_charge_or_noted_with_the_metri
     """The noise alone: 1.96 sigma sqrt(0.375 cells) / n is 0.1 at the number of records in the plan."""
     y, scores = [0, 1] * 50, [0.1, 0.9] * 50
     empty = MemoryBudget(ApproxDP(0.1, DELTA, "replace_one"), blocks=1)
-    with pytest.warns(DpermWarning, match=r"about 100 records.*moves the accuracy") as caught, pytest.raises(BudgetError):
+    with (
+        pytest.warns(DpermWarning, match=r"about 100 records.*moves the accuracy") as caught,
+        pytest.raises(BudgetError),
+    ):
         PrivateMetrics(classes=(0, 1), ledger=empty).evaluate_scores(y, scores)
     assert caught[0].filename == __file__
     known = PrivateMetrics(classes=(0, 1)).plan(n=5000)
@@ -270,7 +273,9 @@ def test_arguments_are_checked(arguments, argument):
 
 def test_models_without_scores_or_ranges_are_refused(arrays):
     with pytest.raises(ParameterError, match="must have classes_, and predict_proba or decision_function"):
-        PrivateMetrics(classes=(0, 1), adjacency="add_remove").evaluate(LinearRegression().fit([[0], [1]], [0, 1]), [[0.0]], [0])
+        PrivateMetrics(classes=(0, 1), adjacency="add_remove").evaluate(
+            LinearRegression().fit([[0], [1]], [0, 1]), [[0.0]], [0]
+        )
     with pytest.raises(ParameterError, match="label_range must be given"):
         PrivateMetrics().evaluate(LinearRegression().fit([[0], [1]], [0, 1]), [[0.0]], [0])
     with pytest.raises(NotFittedError, match="call evaluate"):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dperm.data.arrays import Floats, Mask
+from dperm.evaluation.reconstruction import Loss, Slack, loss_slack, loss_weights, pair_slack, pair_weights
 
 AREAS = (0.02, 0.98)
 """Range of the estimated area under the ROC curve at which its sampling variance is evaluated."""
@@ -175,23 +176,60 @@ def _noise_polynomial(noise: CellNoise, squares: Quadratic, total: tuple[float, 
     )
 
 
-def auc_interval(counts: Floats, kernel: Floats, noise: CellNoise, z: float) -> MetricInterval:
+def loss_interval(
+    counts: Floats, edges: tuple[float, ...], losses: tuple[Loss, Loss], noise: CellNoise, z: float, *, largest: float
+) -> MetricInterval:
+    """Return the mean loss of scores: the interval of T86, widened by the unresolved losses inside bins (T85).
+
+    Parameters
+    ----------
+    counts
+        Fitted noisy counts of shape (..., 2B + 1): negative class, positive class, invalid records.
+    edges
+        Edges of the B score bins.
+    losses
+        Loss of a negative and of a positive record, as monotone functions of the score.
+    noise
+        Noise of the histogram.
+    z
+        Normal quantile of the level.
+    largest
+        Largest loss of a record.
+    """
+    values = np.r_[loss_weights(edges, losses[0]), loss_weights(edges, losses[1]), 0.0]
+    valid = np.r_[np.ones(len(values) - 1), 0.0]
+    found = cell_mean(counts, values, noise, z, among=valid, limits=(0.0, largest))
+    bins = len(edges) - 1
+    slacks = [loss_slack(counts[..., :bins], edges, losses[0]), loss_slack(counts[..., bins:-1], edges, losses[1])]
+    slack = Slack(slacks[0].below + slacks[1].below, slacks[0].above + slacks[1].above)
+    return _widened(found, slack, counts @ valid, largest)
+
+
+def _widened(found: MetricInterval, slack: Slack, bottom: Floats, largest: float) -> MetricInterval:
+    """Return the interval with its ends moved by the possible errors of the numerator, within [0, ``largest``]."""
+    low, high = (np.divide(one, bottom, out=np.full_like(one, largest), where=bottom > 0) for one in slack)
+    return MetricInterval(found.value, np.maximum(found.low - low, 0.0), np.minimum(found.high + high, largest))
+
+
+def auc_interval(counts: Floats, edges: tuple[float, ...], noise: CellNoise, z: float) -> MetricInterval:
     """Return the area under the ROC curve (T87).
 
     With kernel K and counts x of the negative and y of the positive class, U(a) = sum (K - a)[i, j] x_i y_j has mean 0
-    at the true area a. The noise of different cells is independent, so products of two of them add no bias.
+    at the true area a. The noise of different cells is independent, so products of two of them add no bias. The
+    interval is widened by the pairs inside bins whose order the counts do not resolve.
 
     Parameters
     ----------
     counts
         Fitted noisy counts of shape (..., 2, B), negative class first.
-    kernel
-        Matrix K of `dperm.evaluation.reconstruction.pair_weights`.
+    edges
+        Edges of the B score bins; K is `dperm.evaluation.reconstruction.pair_weights` of them.
     noise
         Noise of the histogram.
     z
         Normal quantile of the level.
     """
+    kernel = pair_weights(edges)
     neg, pos = counts[..., 0, :], counts[..., 1, :]
     negatives, positives = neg.sum(axis=-1), pos.sum(axis=-1)
     above, below = pos @ kernel.T, neg @ kernel  # of each negative, and of each positive record
@@ -219,7 +257,8 @@ def auc_interval(counts: Floats, kernel: Floats, noise: CellNoise, z: float) -> 
         ratio_interval(top, bottom, Quadratic(*map(np.add, of_noise, sampled)), z, limits=(0.0, 1.0))
         for sampled in (of_sample, [0.0, scale, -scale])
     ]
-    return MetricInterval(ends[0].value, np.minimum(ends[0].low, ends[1].low), np.maximum(ends[0].high, ends[1].high))
+    hull = MetricInterval(ends[0].value, np.minimum(ends[0].low, ends[1].low), np.maximum(ends[0].high, ends[1].high))
+    return _widened(hull, pair_slack(counts, edges), np.where(positives > 0, bottom, 0.0), 1.0)
 
 
 def _sampling_scale(of_sample: list[Floats], top: Floats, bottom: Floats, larger: Floats) -> Floats:

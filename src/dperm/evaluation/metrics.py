@@ -13,14 +13,16 @@ import numpy as np
 
 from dperm.data.arrays import Floats
 from dperm.data.canonical import label_text
+from dperm.errors import AssumptionError, ConversionError, EventFormatError, ParameterError
 from dperm.evaluation.estimate import Estimate
-from dperm.evaluation.intervals import CellNoise, MetricInterval, auc_interval, cell_mean
-from dperm.evaluation.reconstruction import loss_weights, pair_weights
+from dperm.evaluation.intervals import CellNoise, MetricInterval, auc_interval, cell_mean, loss_interval
+from dperm.evaluation.reconstruction import Loss
 from dperm.evaluation.regression import WORST_R2, error_intervals, r2_interval
 from dperm.preparation.prepared import TargetKind
 from dperm.presentation.glossary import HIDDEN
 from dperm.presentation.notebook import Html, notebook_card, notebook_grid
 from dperm.presentation.tables import TextTable
+from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.sensitivity.evaluation import ERROR_SUMS, FOURTH, GROUP_FOURTH
 
 if TYPE_CHECKING:
@@ -180,9 +182,7 @@ class Metrics:
         if self._scores is None:
             return None
         counts, noise = self._scores
-        kernel = pair_weights(self.plan.edges)
-        found = auc_interval(counts[:-1].reshape(2, -1), kernel, noise, self._z)
-        return self._estimate(found)
+        return self._estimate(auc_interval(counts[:-1].reshape(2, -1), self.plan.edges, noise, self._z))
 
     @cached_property
     def brier(self) -> Estimate | None:
@@ -321,7 +321,7 @@ class Metrics:
             yield from ((f"{name.replace('_', ' ')}, group {group}", one) for name, one in metrics.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all metrics as plain data for JSON."""
+        """Return all metrics as plain data for JSON, with the plan and the released numbers that they follow from."""
 
         def plain(found: Mapping[Any, Estimate] | None) -> dict[str, Any] | None:
             return None if found is None else {label_text(label): one.to_dict() for label, one in found.items()}
@@ -332,6 +332,8 @@ class Metrics:
             "records": self.records,
             **{name: one.to_dict() for name, one in self.estimates.items()},
             "groups": {name: plain(found) for name, found in self.groups.items()},
+            "plan": {**self.plan.public, "goal": guarantee_as_dict(self.plan.goal)},
+            "noisy": self.noisy.tolist(),
         }
         if self._classifies:
             assert self.confusion is not None and self.plan.classes is not None
@@ -350,6 +352,35 @@ class Metrics:
                 for one in self.calibration
             ]
         return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Metrics":
+        """Return the metrics stored by `to_dict`, recomputed from the plan and the released numbers alone.
+
+        ``digest(metrics)`` is that of the original metrics, which a ledger holds for the stage of the evaluation.
+        Compare ``to_dict()`` with the stored data to find a changed metric. Other versions of dperm may compute other
+        intervals from the same numbers.
+
+        Parameters
+        ----------
+        data
+            Plain data of `to_dict`, for example from a file.
+
+        Raises
+        ------
+        EventFormatError
+            If plan or released numbers are missing, or do not fit together.
+        """
+        from dperm.evaluation.plan import stored_plan
+
+        try:
+            plan, noisy = stored_plan(data["plan"]), np.array(data["noisy"], dtype=np.float64)
+        except (KeyError, TypeError, ValueError, AssumptionError, ConversionError, ParameterError):
+            raise EventFormatError("the stored metrics have no valid plan with released numbers.") from None
+        if noisy.shape != (plan.cells,) or not np.isfinite(noisy).all():
+            raise EventFormatError("the stored metrics have released numbers of another plan.")
+        noisy.setflags(write=False)
+        return cls(plan, noisy)
 
     def __str__(self) -> str:
         """Return the table of all metrics, with notes on them."""
@@ -439,14 +470,11 @@ class Metrics:
             found[label] = self._proportion(counts, hits * among, noise, among=among)
         return found
 
-    def _mean_loss(self, negative: Any, positive: Any, largest: float) -> Estimate | None:
+    def _mean_loss(self, negative: Loss, positive: Loss, largest: float) -> Estimate | None:
         if self._scores is None:
             return None
         counts, noise = self._scores
-        edges = self.plan.edges
-        values = np.r_[loss_weights(edges, negative), loss_weights(edges, positive), 0.0]
-        valid = np.r_[np.ones(len(values) - 1), 0.0]
-        found = cell_mean(counts, values, noise, self._z, among=valid, limits=(0.0, largest))
+        found = loss_interval(counts, self.plan.edges, (negative, positive), noise, self._z, largest=largest)
         return self._estimate(found, limits=(0.0, largest))
 
     def _group_rates(self, own: Floats, place: int) -> dict[str, Estimate]:

@@ -20,8 +20,9 @@ from dperm.data.canonical import canonical_cell, label_text
 from dperm.data.identity import plain_label
 from dperm.data.labels import declared_classes
 from dperm.data.space import checked_pair
-from dperm.errors import AssumptionError, ConversionError, DpermWarning, ParameterError
+from dperm.errors import AssumptionError, ConversionError, DpermWarning, EventFormatError, ParameterError
 from dperm.evaluation.metrics import Metrics
+from dperm.evaluation.reconstruction import from_stretched, stretched
 from dperm.evaluation.records import FRACTION, PrivateScores, class_counts, error_sums, private_scores
 from dperm.mechanisms.calibration import MOST_DIM
 from dperm.mechanisms.gaussian import GaussianMechanism
@@ -34,7 +35,7 @@ from dperm.presentation.facts import Fact
 from dperm.presentation.glossary import OTHER_GROUP
 from dperm.presentation.spelling import arg
 from dperm.privacy import GDP, ZCDP, Adjacency, ApproxDP, Release
-from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy.guarantee import AnyGuarantee, guarantee_from_dict
 from dperm.sensitivity.arguments import records_exchanged
 from dperm.sensitivity.evaluation import (
     ERROR_SUMS,
@@ -46,11 +47,11 @@ from dperm.sensitivity.evaluation import (
 
 MOST_CELLS = 2**22
 """Largest number of released counts."""
-MOST_BINS = 1000
+MOST_BINS, SHORTEST_BIN = 1000, 1e-7
 USUAL_BINS, FEW_BINS, MANY_BINS = 20, 10, 40
-"""Numbers of score bins that `score_bins` chooses from."""
+"""Numbers of score bins that `score_edges` chooses from."""
 FEW_RECORDS, MANY_RECORDS = 100, 50_000
-"""Public numbers of records below (in standard deviations of the noise) and above which `score_bins` differs."""
+"""Public numbers of records below (in standard deviations of the noise) and above which `score_edges` differs."""
 MOST_NOISE = 0.1
 """Largest 95 % error, from the noise alone, of an accuracy (or of a mean error, in units of half the label range) for
 which a plan does not warn of too few records."""
@@ -115,7 +116,7 @@ class EvaluationPlan:
         Class of the ROC curve, calibration, Brier score and log loss. For two classes, the second one by default. For
         more classes, None releases none of these, and a class releases a second histogram.
     bins
-        "auto", an even number of equal bins of the score, or edges from 0 to 1 that contain 0.5. See `score_bins`.
+        "auto", an even number of score bins, or edges from 0 to 1 that contain 0.5. See `score_edges`.
     groups
         Declared groups; None for none.
     n
@@ -546,6 +547,32 @@ def declared_groups(groups: object, columns: Sequence[str] | None = None) -> Dec
     return DeclaredGroups(str(column), tuple(names))
 
 
+def stored_plan(data: Mapping[str, Any]) -> EvaluationPlan:
+    """Return the plan with the goal and the public numbers of `dperm.evaluation.Metrics.to_dict`.
+
+    Raises
+    ------
+    EventFormatError
+        If the plan has other public numbers, such as noise that the goal does not give.
+    """
+    groups, goal = data["groups"], guarantee_from_dict(data["goal"])
+    curves = data["task"] == TargetKind.CLASSIFICATION
+    plan = EvaluationPlan(
+        goal=goal,
+        task=data["task"],
+        classes=data["classes"],
+        label_range=data["label_range"],
+        positive=data["positive"],
+        groups=None if groups is None else DeclaredGroups(groups["column"], tuple(groups["names"])),
+        n=data["n"],
+        level=data["level"],
+        **({"bins": data["score_edges"], "clip": data["log_loss_clip"]} if curves else {}),
+    )
+    if {**plan.public, "goal": data["goal"]} != dict(data):
+        raise EventFormatError("the stored plan has other public numbers than a plan with its goal.")
+    return plan
+
+
 def require_gaussian_goal(goal: object) -> None:
     """Raise ConversionError unless Gaussian noise can meet the goal: (epsilon, delta) with delta > 0, GDP or zCDP."""
     if not (isinstance(goal, GDP | ZCDP) or (isinstance(goal, ApproxDP) and goal.delta > 0)):
@@ -559,8 +586,9 @@ def require_gaussian_goal(goal: object) -> None:
 def score_edges(bins: object, deviation: float, n: int | None) -> tuple[float, ...]:
     """Return the public edges of the score bins for the argument ``bins`` of a plan.
 
-    "auto" gives 20 equal bins. If n is public, it gives 10 below 100 standard deviations of the noise, where noise
-    dominates, and 40 above 50,000 records, where the bins do.
+    A number of bins gives equal steps of the stretched log-odds asinh(log-odds / 2) from 1e-5 to 1 - 1e-5, which
+    resolve scores of rare classes. "auto" gives 20 bins. If n is public, it gives 10 below 100 standard deviations of
+    the noise, where noise dominates, and 40 above 50,000 records, where the bins do.
 
     Parameters
     ----------
@@ -582,9 +610,10 @@ def score_edges(bins: object, deviation: float, n: int | None) -> tuple[float, .
         if number % 2:
             rule = "must be even, so that 0.5 is an edge"
             raise ParameterError(argument="bins", rule=rule, got=shown(bins))
-        return tuple((np.arange(number + 1) / number).tolist())
+        upper = from_stretched(stretched(np.ones(1)) * np.arange(2, number, 2) / number)
+        return (0.0, *(1 - upper[::-1]).tolist(), 0.5, *upper.tolist(), 1.0)
     edges = tuple(checks.between("bins", edge, 0.0, 1.0) for edge in bins)
-    increasing = all(right - left >= 1e-6 for left, right in pairwise(edges))
+    increasing = all(right - left >= SHORTEST_BIN for left, right in pairwise(edges))
     if not 3 <= len(edges) <= MOST_BINS + 1 or not increasing or (edges[0], edges[-1]) != (0, 1) or 0.5 not in edges:
         rule = "must be increasing edges from 0 to 1 that contain 0.5"
         raise ParameterError(argument="bins", rule=rule, remedy="Give (0, 0.25, 0.5, 0.75, 1), for example.")

@@ -6,6 +6,8 @@ Each record is counted on its own. After the charge, no value of a record raises
 """
 
 from dataclasses import dataclass, field
+from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +27,7 @@ UNDECLARED = -1
 """Code of a label, prediction or score outside the declaration."""
 FRACTION = 27
 """Binary digits of a contribution to the sums of a regression."""
+_NUMBERS = (Real, Decimal, np.bool_)
 
 
 @dataclass(frozen=True)
@@ -205,18 +208,27 @@ def _numbers(values: object, rows: int, name: str) -> Floats:
 
 
 def _scores(values: object, rows: int, classes: int) -> Floats:
-    """Return scores clipped to [0, 1], of one class or one column for each."""
+    """Return scores clipped to [0, 1], of one class or one column for each; NaN for scores that are not finite."""
     numbers = _floats(values, "scores")
     if numbers.shape not in ((rows,), (rows, classes)):
         raise DataError("scores must have one number, or one column for each class, for each label.")
-    return np.clip(numbers, 0.0, 1.0)
+    return np.where(np.isfinite(numbers), np.clip(numbers, 0.0, 1.0), np.nan)
 
 
 def _floats(values: object, name: str) -> Floats:
+    """Return real numbers as float64; raise DataError for complex numbers, dates and text."""
+    rule = DataError(f"{name} must be an array of real numbers.")
     try:
-        return np.array(values, dtype=np.float64)
+        found = np.asarray(values)
+        if found.dtype.kind == "O":  # cells of several kinds; numpy reads text and dates among them as numbers
+            numbers = all(cell is None or isinstance(cell, _NUMBERS) for cell in found.ravel().tolist())
+        else:
+            numbers = found.dtype.kind in "biuf" or found.size == 0
+        if not numbers:
+            raise rule
+        return found.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise DataError(f"{name} must be an array of numbers.") from None
+        raise rule from None
 
 
 def _lengths(name: str) -> DataError:

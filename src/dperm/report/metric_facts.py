@@ -94,7 +94,11 @@ def shown_metrics(utility: object) -> object:
     if not isinstance(utility, Mapping) or EVALUATED not in utility:
         return utility
     listed = utility.get(ROWS)
-    rows = [{key: _short(item) for key, item in shown_row(row).items()} for row in listed] if isinstance(listed, list) else listed
+    rows = (
+        [{key: _short(item) for key, item in shown_row(row).items()} for row in listed]
+        if isinstance(listed, list)
+        else listed
+    )
     return {
         _TERMS.get(name, name): rows if name == ROWS else item for name, item in utility.items() if name not in CURVES
     }

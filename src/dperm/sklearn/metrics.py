@@ -68,8 +68,9 @@ class PrivateMetrics(MetricPlots, BaseEstimator):
         Name of one column with a list of public groups, such as {"sex": ["female", "male"]}. Metrics are also computed
         for each group, and for all "other" records.
     bins : "auto", int or sequence of float, default="auto"
-        Number of equal score bins, an even number, or their edges from 0 to 1. "auto" uses 20; if the number of records
-        is public, 10 where noise dominates, and 40 above 50,000 records.
+        Number of score bins, an even number, or their edges from 0 to 1. A number gives bins that are finer near 0 and
+        1, in equal steps of asinh(log-odds / 2). "auto" uses 20; if the number of records is public, 10 where noise
+        dominates, and 40 above 50,000 records.
     level : float, default=0.95
         Nominal coverage of the intervals.
     clip : float, default=0.01
