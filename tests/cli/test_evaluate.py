@@ -57,7 +57,7 @@ def test_the_metrics_are_right_and_cover_the_truth(fitted, answered, ends):
     assert found["noise_standard_deviation"] < 3.5
 
 
-def test_every_format_has_metrics_and_guarantee_and_the_ledger_verifies_json(fitted, opened, ends, answered):
+def test_every_format_has_metrics_and_guarantee_and_the_ledger_verifies_json(fitted, opened, ends, dperm):
     opened(limit=9.0)
     for suffix in ("json", "html", "md"):
         ends(0, f"{MEASURE} --ledger census.ledger -o m.{suffix}")
@@ -66,9 +66,44 @@ def test_every_format_has_metrics_and_guarantee_and_the_ledger_verifies_json(fit
     assert fields["utility"]["known"]["roc"]["thresholds"][-1] == 0 and fields["goal"]["epsilon"] == 2
     digest = hashlib.sha256(Path("model.dperm").read_bytes()).hexdigest()
     assert fields["public_quantities"]["evaluated_model"]["sha256_of_file"] == digest
+    assert fields["public_quantities"]["target"] == "income"
+    listed = ends(0, "ledger show census.ledger --entries").stdout
+    assert f"evaluation of PrivateLogisticRegression (file sha256:{digest[:12]}), target income" in listed
+    Path("edited.json").write_text(Path("m.json").read_text().replace(digest, "0" * 64))
+    assert "another evaluated model or target" in dperm("ledger verify census.ledger --model edited.json").stdout
     page = Path("m.html").read_text()
+    assert "Evaluation of Logistic Regression for target income" in page
     assert all(f'<figure id="{name}"' in page for name in ("metrics", "roc", "calibration")) and "<script" not in page
     assert "| accuracy |" in Path("m.md").read_text() and "GAP" in Path("m.md").read_text()
+
+
+def test_gaps_are_filled_after_the_charge_by_the_report(fitted, ends):
+    ends(0, f"{MEASURE} -o m.json")
+    ends(0, "report m.json --draft-fields draft.toml")
+    assert '# curator = ""' in Path("draft.toml").read_text()
+    Path("fields.toml").write_text('curator = "Statistics Office"\n')
+    ends(0, "report m.json -o m.html --fields fields.toml")
+    page = Path("m.html").read_text()
+    assert "Statistics Office" in page
+    assert all(f'<figure id="{name}"' in page for name in ("trade-off", "metrics", "roc", "calibration"))
+    ends(0, "report m.json -o again.json --fields fields.toml")
+    assert "curator" not in ends(0, "report again.json -o again.md").stdout
+    assert "--audit belongs to a model" in ends(2, "report m.json -o n.md --audit m.json").stderr
+    Path("m.json").write_text("{}")
+    assert "cannot read a statement" in ends(2, "report m.json -o n.md").stderr
+
+
+def test_the_training_file_is_refused_under_its_ledger(desk, opened, ends):
+    ledger = opened(limit=9.0)
+    ends(0, "fit data.csv --epsilon 1 --schema schema.toml --ledger census.ledger")
+    line = "evaluate model.dperm data.csv --epsilon 2 --ledger census.ledger"
+    assert "the model was fitted to data.csv" in ends(3, line).stderr and len(ledger.bookings()) == 1
+    ends(0, f"{line} --training-records")
+    write_csv(desk / "new.csv", people(2000, first=1500))
+    ends(0, f"{MEASURE} --ledger census.ledger -o new.json")
+    ends(0, "fit data.csv --epsilon 1 --schema schema.toml --force")
+    ends(0, f"{line} -o alone.json")  # without a charge, the ledger does not know the file of the fit
+    assert len(ledger.bookings()) == 4
 
 
 def test_numbers_and_private_counts(desk, ends, answered):

@@ -176,6 +176,7 @@ def test_labels_that_do_not_stand_out_are_charged_and_no_model_is_written(raw, o
     assert Path("model.schema.toml").read_text(encoding="utf-8") == text
 
 
+@pytest.mark.filterwarnings("ignore:The metrics come from")
 def test_too_few_public_records_are_refused_before_the_charge(raw, opened, ends):
     """450 records are enough for 4 columns at epsilon 8, and too few if the preparation reads half of them."""
     ledger = opened(limit=9.0)

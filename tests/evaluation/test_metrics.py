@@ -22,6 +22,7 @@ from dperm.evaluation.records import class_counts, error_sums
 from dperm.evaluation.regression import error_intervals, r2_interval
 from dperm.noise import NotPrivateBits
 from dperm.privacy.digest import digest
+from dperm.report.metric_facts import shown_row, utility_facts
 
 Z = float(norm.isf(0.025))
 EDGES = tuple(np.linspace(0, 1, 21).tolist())
@@ -420,6 +421,47 @@ def test_a_plan_explains_its_noise():
     assert "standard deviation 3.73 records" in texts[0]
     assert "noise of 17.6 (T89)" in texts[2]
     assert str(Estimate(0.5, 0.25, 0.75, 0.95)) == "0.500 [0.250, 0.750]"
+
+
+def test_class_shares_and_the_largest_one_cover_the_population():
+    """T86: three classes, two of which are equally frequent, so that noise chooses the largest share."""
+    shares, runs, n = np.array([0.4, 0.4, 0.2]), 300, 4000
+    plan = EvaluationPlan(goal=ApproxDP(1.0, 1e-5, "add_remove"), task="classification", classes=("a", "b", "c"))
+    rng = np.random.default_rng(7)
+    covered = np.zeros(4)
+    for _ in range(runs):
+        truth = rng.multinomial(n, shares)
+        cells = np.append(np.repeat(truth / 3, 3), 0.0) + plan.noise_deviation * rng.normal(size=10)
+        found = Metrics(plan, cells)
+        every = [*found.class_shares.values(), found.baseline]
+        covered += [one.low <= share <= one.high for one, share in zip(every, (*shares, 0.4), strict=True)]
+        assert found.baseline.value == max(one.value for one in every[:3])
+    assert (covered / runs >= 0.91).all()  # 0.95 less three standard errors
+    assert (covered[:3] / runs < 0.995).all()
+    data = found.to_dict()
+    assert set(data["class_shares"]) == {"a", "b", "c"} and data["baseline"]["value"] == found.baseline.value
+
+
+def test_metrics_hidden_by_the_noise_have_no_number_in_any_table():
+    plan = plan_of(groups=DeclaredGroups("g", ("a",)))
+    y, scores = scored(4000, np.random.default_rng(1))
+    found = plan.run(y.astype(int), scores, groups=["a"] * 4000).value
+    listed = {row[0]: row[1:] for row in found.table().rows}
+    assert listed["accuracy, group other"] == ("hidden by the noise", "0 to 1")
+    assert listed["accuracy, group a"][0] != "hidden by the noise"
+    rows = utility_facts(found.to_dict())["metrics"]
+    shown = {row["metric"]: row["estimate"] for row in map(shown_row, rows)}
+    assert shown["accuracy, group other"] == "hidden by the noise" and isinstance(shown["accuracy"], float)
+    errors = EvaluationPlan(goal=ApproxDP(1.0, 1e-5, "add_remove"), task="regression", label_range=(0, 50))
+    assert all(row[1] == "hidden by the noise" for row in Metrics(errors, np.zeros(8)).table().rows)
+
+
+def test_a_model_that_guesses_is_noted():
+    y = np.arange(4000) % 5 == 0
+    plan = plan_of()
+    guess = plan.run(y.astype(int), np.full(4000, 0.2)).value
+    assert guess.accuracy.value == pytest.approx(0.8, abs=0.05) and "no better than this guess" in str(guess)
+    assert "no better than this guess" not in str(plan.run(y.astype(int), np.where(y, 0.9, 0.1)).value)
 
 
 @pytest.mark.parametrize(

@@ -350,6 +350,7 @@ def test_columns_named_like_features_of_others_raise_nothing_after_the_charge(en
 
 
 @pytest.mark.filterwarnings("ignore:.* records are too few")
+@pytest.mark.filterwarnings("ignore:The metrics come from")
 def test_errors_before_the_charge_cost_nothing():
     budget = MemoryBudget(ApproxDP(5.0, 1e-4, "replace_one"), blocks=1)
     table = synthetic(500)

@@ -317,6 +317,7 @@ def test_the_number_of_columns_chooses_the_encoding():
 
 
 @pytest.mark.filterwarnings("ignore:the preparation found")
+@pytest.mark.filterwarnings("ignore:The metrics come from")
 def test_scaled_tables_with_odd_cells_and_text_have_models():
     n = 500
     rng = np.random.default_rng(0)

@@ -16,8 +16,8 @@ from sklearn.svm import LinearSVC
 from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
 from dperm.data import Categorical, Numeric
-from dperm.errors import BudgetError, DataError, NotPrivateWarning, ParameterError
-from dperm.report import evaluation_plots
+from dperm.errors import BudgetError, DataError, DpermWarning, NotPrivateWarning, ParameterError
+from dperm.report import evaluation_plots, write_statement
 from dperm.sklearn import (
     PrivateLinearRegression,
     PrivateLinearSVC,
@@ -163,7 +163,7 @@ class Chatty(DummyClassifier):
 def test_errors_repeat_no_record():
     model = Chatty().fit([[0], [1]], [0, 1])
     with pytest.raises(DataError) as refusal:
-        measured(model, [["secret"]], [0], classes=(0, 1))
+        measured(model, [["secret"]], [0], classes=(0, 1), adjacency="add_remove")
     assert "secret" not in str(refusal.value)
     assert refusal.value.__cause__ is None and refusal.value.__context__ is None
 
@@ -171,13 +171,13 @@ def test_errors_repeat_no_record():
 def test_a_seed_makes_an_evaluation_not_private():
     metrics = PrivateMetrics(classes=(0, 1), random_state=0)
     with pytest.warns(NotPrivateWarning, match="random_state") as caught:
-        metrics.evaluate_scores([0, 1] * 50, [0.1, 0.9] * 50)
+        metrics.evaluate_scores([0, 1] * 500, [0.1, 0.9] * 500)
     assert caught[0].filename == __file__ and len(caught) == 1
     assert metrics.guarantee_ is None and metrics.profile_ is None and not metrics.record_.is_private
     assert metrics.statement_["status"].startswith("NOT PRIVATE")
     first = metrics.metrics_.noisy
     with pytest.warns(NotPrivateWarning):
-        assert np.array_equal(metrics.evaluate_scores([0, 1] * 50, [0.1, 0.9] * 50).metrics_.noisy, first)
+        assert np.array_equal(metrics.evaluate_scores([0, 1] * 500, [0.1, 0.9] * 500).metrics_.noisy, first)
 
 
 def test_the_statement_lists_every_metric_with_its_interval():
@@ -189,6 +189,69 @@ def test_the_statement_lists_every_metric_with_its_interval():
     assert listed["accuracy"]["low"] == metrics.metrics_.accuracy.low
     assert "cannot be checked" in utility["evaluated on"]
     assert "T85" in str(statement["accountant"]["theorems"])
+    assert {"share, class 0", "baseline accuracy (most frequent class)"} <= set(listed)
+
+
+def test_every_statement_of_an_evaluation_names_model_and_target_and_has_the_metrics(frame, tmp_path):
+    train, test = halves(frame)
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(train[["age"]], train["income"])
+    budget = MemoryBudget(ApproxDP(9.0, 1e-5, "replace_one"), blocks=9)
+    metrics = PrivateMetrics(epsilon=2.0, delta=DELTA, classes=("high", "low"), ledger=budget)
+    found = metrics.evaluate(model, test[["age", "income"]], target="income")
+    assert found.record_.public["evaluated_model"] == {"class": "LogisticRegression"}
+    assert found.record_.public["target"] == "income"
+    text = found.statement_.to_markdown()
+    assert "Evaluation of Logistic Regression for target income" in text.splitlines()[0]
+    assert "Accuracy on the evaluated records" in text and "held-out" not in text
+    with pytest.raises(ParameterError, match="may name"):
+        found.write_statement(tmp_path / "own.html", {"curater": "me"})
+    found.write_statement(tmp_path / "own.html", {"curator": "me"})
+    write_statement(tmp_path / "release.html", found.release_, fields={"curator": "me"})
+    pages = [(tmp_path / name).read_text() for name in ("own.html", "release.html")]
+    assert pages[0] == pages[1] and all(f'<figure id="{name}"' in pages[0] for name in ("metrics", "roc"))
+    named = PrivateMetrics(epsilon=2.0, delta=DELTA, classes=("high", "low")).evaluate(
+        model, test[["age"]], test["income"]
+    )
+    assert named.record_.public["target"] == "income"
+
+
+@pytest.mark.parametrize("labels", [{"y": "income"}, {"y": None}, {"y": [0], "target": "income"}])
+def test_labels_are_an_array_or_the_name_of_a_column(labels, frame):
+    with pytest.raises(ParameterError, match="unless target names their column"):
+        PrivateMetrics(classes=("high", "low")).evaluate(LogisticRegression(), frame, **labels)
+    with pytest.raises(DataError, match="column named 'incom'"):
+        PrivateMetrics(classes=("high", "low")).evaluate(LogisticRegression(), frame, target="incom")
+
+
+def test_too_few_records_are_warned_of_before_the_charge_or_noted_with_the_metrics():
+    """The noise alone: 1.96 sigma sqrt(0.375 cells) / n is 0.1 at the number of records in the plan."""
+    y, scores = [0, 1] * 50, [0.1, 0.9] * 50
+    empty = MemoryBudget(ApproxDP(0.1, DELTA, "replace_one"), blocks=1)
+    with (
+        pytest.warns(DpermWarning, match=r"about 100 records.*moves the accuracy") as caught,
+        pytest.raises(BudgetError),
+    ):
+        PrivateMetrics(classes=(0, 1), ledger=empty).evaluate_scores(y, scores)
+    assert caught[0].filename == __file__
+    known = PrivateMetrics(classes=(0, 1)).plan(n=5000)
+    assert known.noise_deviation * np.sqrt(0.375 * 41) * 1.96 / known.fewest_records == pytest.approx(0.1, rel=1e-2)
+    private = PrivateMetrics(classes=(0, 1), public_n=False)
+    assert "the noise alone" in str(private.evaluate_scores(y, scores).metrics_)
+    assert "the noise alone" not in str(private.evaluate_scores(y * 50, scores * 50).metrics_)
+    with pytest.warns(DpermWarning, match="half the label range"):
+        PrivateMetrics(label_range=(0, 1)).evaluate_scores([0.5], [0.5])
+
+
+def test_fitted_table_models_have_the_same_plots(frame, tmp_path):
+    model = PrivateTableClassifier(epsilon=5.0, delta=DELTA, holdout=0.3).fit(frame[["age", "work"]], frame["income"])
+    for name in ("plot_roc", "plot_calibration", "plot_confusion"):
+        getattr(model, name)(path=tmp_path / f"{name}.png")
+        assert (tmp_path / f"{name}.png").stat().st_size > 5000
+    with pytest.raises(NotFittedError):
+        PrivateTableClassifier().plot_roc()
+    model.metrics_ = None
+    with pytest.raises(ParameterError, match="holdout must be positive"):
+        model.plot_roc()
 
 
 @pytest.mark.parametrize(
@@ -198,18 +261,21 @@ def test_the_statement_lists_every_metric_with_its_interval():
         ({"classes": (0, 1), "epsilon": np.inf}, "epsilon"),
         ({"classes": (0, 1), "groups": {"a": [1], "b": [2]}}, "groups"),
         ({"classes": (0, 1), "groups": {"missing": [1]}}, "groups"),
+        ({"classes": (0, 1), "groups": {"region": "north"}}, "groups"),
     ],
 )
 def test_arguments_are_checked(arguments, argument):
     model = LogisticRegression().fit([[0], [1]], [0, 1])
     with pytest.raises(ParameterError) as refusal:
-        PrivateMetrics(**arguments).evaluate(model, [[0.0], [1.0]], [0, 1])
+        PrivateMetrics(adjacency="add_remove", **arguments).evaluate(model, [[0.0], [1.0]], [0, 1])
     assert refusal.value.argument == argument
 
 
 def test_models_without_scores_or_ranges_are_refused(arrays):
     with pytest.raises(ParameterError, match="must have classes_, and predict_proba or decision_function"):
-        PrivateMetrics(classes=(0, 1)).evaluate(LinearRegression().fit([[0], [1]], [0, 1]), [[0.0]], [0])
+        PrivateMetrics(classes=(0, 1), adjacency="add_remove").evaluate(
+            LinearRegression().fit([[0], [1]], [0, 1]), [[0.0]], [0]
+        )
     with pytest.raises(ParameterError, match="label_range must be given"):
         PrivateMetrics().evaluate(LinearRegression().fit([[0], [1]], [0, 1]), [[0.0]], [0])
     with pytest.raises(NotFittedError, match="call evaluate"):

@@ -75,6 +75,35 @@ class Account:
                 "them."
             )
 
+    def has_trained(self, receipt: Mapping[str, object], path: Path) -> bool:
+        """Return whether the ledger shows that a model was fitted to this very file.
+
+        Parameters
+        ----------
+        receipt
+            Receipt in the model file; empty without one.
+        path
+            Data file.
+
+        Notes
+        -----
+        ``dperm fit`` stores the keyed fingerprint of the data file with its charge. A changed copy of the file, a fit
+        in Python and a fit that was charged to another ledger cannot be recognized.
+        """
+        from dperm.cli.command_facts import FILE
+        from dperm.ledger import Ledger
+
+        name, request = receipt.get("account"), receipt.get("request_id")
+        if not isinstance(name, str) or not isinstance(request, str):
+            return False
+        try:
+            booked = Ledger(self.ledger.location, name).booking(request)
+        except DpermError:  # the receipt is of another ledger
+            return False
+        if booked is None or booked.digest != receipt.get("digest") or FILE not in booked.facts:
+            return False
+        return bool(booked.facts[FILE] == self.ledger.fingerprint(path))
+
     @property
     def unchecked(self) -> str:
         """Note on an account without registered files; empty otherwise."""

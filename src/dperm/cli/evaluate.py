@@ -11,11 +11,12 @@ from dperm.cli import model_options as options
 from dperm.cli.options import AsJson, number
 from dperm.cli.outcome import note_nothing_charged
 from dperm.cli.running import reported_errors
-from dperm.errors import ParameterError
+from dperm.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dperm.cli.charging import Account
     from dperm.data.schema import Schema
 
 HELP = """Measure MODEL on the records in DATA with a privacy guarantee, and charge the cost to a ledger.
@@ -23,13 +24,15 @@ HELP = """Measure MODEL on the records in DATA with a privacy guarantee, and cha
 Accuracy, confusion matrix, ROC curve, calibration, Brier score and log loss of a classifier, or R^2 and errors of a
 regression, are computed from one noisy release. Each metric has an interval that covers sampling and noise together.
 
-The model must not have been trained on the records in DATA. This cannot be checked: metrics on training records are too
-good, and their intervals do not cover. To hold records out of a fit, use "dperm fit --holdout", which costs nothing
-more.
+The model must not have been trained on the records in DATA: metrics on training records are too good, and their
+intervals do not cover. With --ledger, the file that the model was fitted to under the same ledger is refused, unless
+--training-records is given. Nothing else can be checked. To hold records out of a fit, use "dperm fit --holdout", which
+costs nothing more.
 
 No value in DATA is refused: undeclared labels count as errors, and values outside the schema are encoded as in
 predictions. Failures before the charge cost nothing; the charge is not refunded if a later step fails. The suffix of
-the output file sets the format: the statement as JSON, Markdown, or a page with plots.
+the output file sets the format: the statement as JSON, Markdown, or a page with plots. "dperm report" reads the JSON
+file, and writes it again in any format with the fields that only you can fill in.
 
 \b
 Examples:
@@ -73,6 +76,9 @@ def evaluate(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="File for the metrics: .json, .html or .md.")
     ] = Path("evaluation.json"),
+    training_records: Annotated[
+        bool, typer.Option("--training-records", help="Allow DATA to be the file that the model was fitted to.")
+    ] = False,
     separator: options.Separator = ",",
     seed: options.Seed = None,
     not_private: Annotated[bool, typer.Option("--not-private", help="Allow --seed, which gives no guarantee.")] = False,
@@ -102,6 +108,8 @@ def evaluate(
             names = list(table_file(data, separator=separator).types())
             require_columns(data, names, dict.fromkeys([labels, *schema.encoder.columns, *_columns(named)]))
             charged = Account.of(ledger, account, request_id, prefix="evaluation")
+            if charged is not None and not training_records:
+                _require_new_records(charged, estimator, data)
             request = EvaluationRequest(
                 path=model,
                 estimator=estimator,
@@ -120,6 +128,17 @@ def evaluate(
             inputs = (model, data, *([Path(ledger)] if ledger else []))
             files = RunFiles(data, output, account=charged, force=force, json=json, inputs=inputs)
             run_charged(request, files, interrupts, repeatable=request_id is not None)
+
+
+def _require_new_records(account: "Account", estimator: Any, data: Path) -> None:
+    """Refuse the file that the model was fitted to, if the ledger has both."""
+    record = getattr(estimator, "record_", None)
+    if record is not None and account.has_trained(record.ledger, data):
+        raise LedgerError(
+            f"the model was fitted to {data}, as the ledger shows: metrics on training records are too good, and their "
+            "intervals do not cover. Nothing was charged. Use records that the model was not trained on, or add "
+            "--training-records."
+        )
 
 
 def _target_name(target: str | None, schema: "Schema") -> str:

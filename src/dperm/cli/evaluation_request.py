@@ -140,19 +140,15 @@ class EvaluationRequest:
             table = read_table(data, columns, progress, watch, unseen="other", separator=self.separator)
         with spinner("Evaluating ..."):
             features = features_of(self.schema.encoder, table, STORED_SCHEMA, unseen="other")
-            done = self.metrics.set_params(ledger=budget).evaluate(
-                self.estimator, features, exact[self.target], groups=None if column is None else exact[column]
+            done = self.metrics.set_params(ledger=budget)._measure(
+                self.estimator,
+                features,
+                exact[self.target],
+                groups=None if column is None else exact[column],
+                facts={"sha256_of_file": self.options["model"]},
+                name=self.target,
             )
-        return FinishedEvaluation(self._named(done.release_, done.metrics_), type(self.estimator).__name__)
-
-    def _named(self, release: "Release[Metrics]", metrics: "Metrics") -> "Release[Metrics]":
-        """Return the release with the metrics, and the class and digest of the model, among its public facts."""
-        from dperm.report.run_facts import METRICS
-
-        evaluated = {"class": type(self.estimator).__name__, "sha256_of_file": self.options["model"]}
-        found = {**release.record.public, METRICS: metrics.to_dict(), "evaluated_model": evaluated}
-        named: Release[Metrics] = release.with_public(found)
-        return named
+        return FinishedEvaluation(done.release_, type(self.estimator).__name__)
 
     def stored_entry(self, path: Path) -> tuple[object, object]:
         """Return request id and digest of the receipt in an evaluation file; None without one."""

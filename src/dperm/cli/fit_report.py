@@ -149,13 +149,11 @@ def print_stages(stages: Sequence[Mapping[str, Any]]) -> None:
 
 
 def print_metrics(metrics: "Metrics") -> None:
-    """Print private metrics as a table, with a line on their intervals."""
-    from dperm.evaluation.metrics import NOTE
-
+    """Print private metrics as a table, with notes on them."""
     table = metrics.table()
     typer.echo("\nPrivate metrics of the model:\n")
     print_table(table.header, table.rows)
-    print_paragraphs([NOTE])
+    print_paragraphs(metrics.notes)
 
 
 def _is_prepared(table: Any) -> bool:

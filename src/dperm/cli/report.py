@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dperm.cli.model_options import Force, ModelFile
+from dperm.cli.model_options import Force
 from dperm.cli.options import AsJson
 from dperm.cli.running import VIOLATION, reported_errors
 from dperm.errors import ParameterError
@@ -25,6 +25,8 @@ DRAFT_HEAD = """\
 # The statement rates the protection only when every line marked REQUIRED is filled in.
 """
 HELP = """Write the privacy statement of MODEL: guarantee, mechanism, data, attack success and limitations.
+
+MODEL is a model file, or a statement in JSON, such as the evaluation.json that dperm evaluate writes.
 
 The suffix of the output file sets the format: a self-contained web page (.html), Markdown (.md) or JSON (.json).
 --fields is a TOML file with the fields that only you can fill in, such as the curator and the reason for epsilon;
@@ -43,7 +45,14 @@ Examples:
 
 
 def report(
-    model: ModelFile,
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL",
+            show_default=False,
+            help="Model file written by dperm fit, or a statement in JSON, such as evaluation.json of dperm evaluate.",
+        ),
+    ],
     output: Annotated[
         Path | None,
         typer.Option(
@@ -121,9 +130,44 @@ def _statement(
     from dperm.cli.audit.audit_files import read_audits
     from dperm.sklearn.files import load_stored
 
+    if model.suffix.lower() == ".json":
+        return _stored_statement(model, stated, audits)
     stored = load_stored(model)
     statement = stored.estimator.statement_.filled(stated)  # it names the declared columns of the stored schema
     return statement.audited(read_audits(audits, stored.estimator)), stored.estimator.profile_
+
+
+def _stored_statement(
+    path: Path, stated: Mapping[str, object], audits: Sequence[Path]
+) -> "tuple[Statement, PrivacyProfile | None]":
+    """Return a statement in JSON, completed with the fields of the user, and the profile of its event."""
+    from dperm.errors import DpermError
+    from dperm.report import Statement
+
+    if audits:
+        raise ParameterError(f"--audit belongs to a model, and {path} is a statement. Leave it out.")
+    try:
+        statement = Statement.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise ParameterError(f"{path} cannot be read: {reason}.") from None
+    except DpermError as error:
+        raise ParameterError(f"{path}: {error}") from None
+    return statement.filled(stated), _profile_of(statement)
+
+
+def _profile_of(statement: "Statement") -> "PrivacyProfile | None":
+    """Return the privacy profile of the event in a statement; None without a guarantee."""
+    from dperm.accounting.stored_release import release_from_record
+    from dperm.privacy import Record
+    from dperm.privacy.guarantee import guarantee_from_dict
+    from dperm.report.field_values import as_mapping
+
+    event = as_mapping(statement["mechanism"]).get("event")
+    if not statement.is_private or event is None:
+        return None
+    guarantee = guarantee_from_dict(dict(as_mapping(statement["goal"])))
+    return release_from_record(Record(guarantee, event), None).profile
 
 
 def _as_data(output: Path | None, draft: Path | None, statement: "Statement") -> dict[str, object]:

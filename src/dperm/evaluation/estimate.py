@@ -17,16 +17,25 @@ class Estimate:
         Ends of the interval for the metric on the population of the evaluated records.
     level
         Nominal coverage of the interval.
+    limits
+        Range of the metric.
     """
 
     value: float
     low: float
     high: float
     level: float
+    limits: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the noise hides the metric: its interval is the whole range."""
+        return self.low <= self.limits[0] and self.high >= self.limits[1]
 
     def to_dict(self) -> dict[str, float]:
-        """Return value, ends and level as plain data."""
-        return {"value": self.value, "low": self.low, "high": self.high, "level": self.level}
+        """Return value, ends and level as plain data, and ``"hidden_by_noise": True`` for a hidden metric."""
+        hidden = {"hidden_by_noise": True} if self.is_hidden else {}
+        return {"value": self.value, "low": self.low, "high": self.high, "level": self.level, **hidden}
 
     def __str__(self) -> str:
         """Return the value and the interval with three decimals."""

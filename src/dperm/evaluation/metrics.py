@@ -17,8 +17,9 @@ from dperm.errors import AssumptionError, ConversionError, EventFormatError, Par
 from dperm.evaluation.estimate import Estimate
 from dperm.evaluation.intervals import CellNoise, MetricInterval, auc_interval, cell_mean, loss_interval
 from dperm.evaluation.reconstruction import Loss
-from dperm.evaluation.regression import error_intervals, r2_interval
+from dperm.evaluation.regression import WORST_R2, error_intervals, r2_interval
 from dperm.preparation.prepared import TargetKind
+from dperm.presentation.glossary import HIDDEN
 from dperm.presentation.notebook import Html, notebook_card, notebook_grid
 from dperm.presentation.tables import TextTable
 from dperm.privacy.guarantee import guarantee_as_dict
@@ -99,6 +100,34 @@ class Metrics:
             return None
         counts, noise = self._first
         return self._proportion(counts, self._diagonal.ravel(), noise)
+
+    @cached_property
+    def class_shares(self) -> Mapping[Any, Estimate] | None:
+        """Share of each true class among all records (T86)."""
+        if not self._classifies:
+            return None
+        assert self.plan.classes is not None
+        counts, noise = self._first
+        return {
+            label: self._proportion(counts, self._rows[place], noise) for place, label in enumerate(self.plan.classes)
+        }
+
+    @cached_property
+    def baseline(self) -> Estimate | None:
+        """Accuracy of always predicting the most frequent class: the largest class share (T86).
+
+        Its upper end is the largest upper end of a share. Its lower end is the largest lower end at the level
+        1 - (1 - level)/K for K classes, so that the choice of the largest share does not lower the coverage.
+        """
+        if self.class_shares is None:
+            return None
+        from scipy.stats import norm
+
+        counts, noise = self._first
+        z = float(norm.isf((1 - self.plan.level) / (2 * len(self._rows))))
+        low = max(float(cell_mean(counts, row, noise, z).low) for row in self._rows)
+        shares = self.class_shares.values()
+        return Estimate(max(one.value for one in shares), low, max(one.high for one in shares), self.plan.level)
 
     @cached_property
     def recall(self) -> Mapping[Any, Estimate] | None:
@@ -216,7 +245,8 @@ class Metrics:
         """Coefficient of determination of clipped errors, at least -1; errors are clipped at half the label range."""
         if self._classifies:
             return None
-        return self._estimate(r2_interval(self.noisy[:ERROR_SUMS], self.plan.noise_deviation, self._z, self.plan.n))
+        found = r2_interval(self.noisy[:ERROR_SUMS], self.plan.noise_deviation, self._z, self.plan.n)
+        return self._estimate(found, limits=(WORST_R2, 1.0))
 
     @cached_property
     def mae(self) -> Estimate | None:
@@ -253,19 +283,38 @@ class Metrics:
     @property
     def estimates(self) -> dict[str, Estimate]:
         """All overall metrics of the task that are single numbers, by name."""
-        names = ("accuracy", "balanced_accuracy", "auc", "brier", "log_loss", "r_squared", "mae", "rmse")
+        names = ("accuracy", "baseline", "balanced_accuracy", "auc", "brier", "log_loss", "r_squared", "mae", "rmse")
         return {name: found for name in names if (found := getattr(self, name)) is not None}
 
     def table(self) -> TextTable:
-        """Return all metrics as a table of text: metric, value, and the ends of its interval."""
+        """Return all metrics as a table of text: metric, value, and the ends of its interval.
+
+        A metric whose interval is its whole range has no value in the table: it is hidden by the noise.
+        """
         level = f"{100 * self.plan.level:g} % interval"
-        rows = [(name, f"{one.value:.4g}", f"{one.low:.4g} to {one.high:.4g}") for name, one in self._listed()]
+        rows = [
+            (name, HIDDEN if one.is_hidden else f"{one.value:.4g}", f"{one.low:.4g} to {one.high:.4g}")
+            for name, one in self._listed()
+        ]
         return TextTable(("metric", "estimate", level), rows)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on the intervals, on a model that may be no better than guessing, and on too few records.
+
+        Too few records are noted where their number is private; otherwise the fit or the evaluation has warned.
+        """
+        found = [NOTE]
+        if self.accuracy is not None and self.baseline is not None and self.accuracy.low <= self.baseline.high:
+            found.append(GUESSING)
+        if self.plan.n is None and self.records < self.plan.fewest_records:
+            found.append(self.plan.few_records(self.records).describe())
+        return tuple(found)
 
     def _listed(self) -> Iterator[tuple[str, Estimate]]:
         for name, one in self.estimates.items():
             yield _TITLES[name].format(clip=self.plan.clip), one
-        for title, found in (("precision", self.precision), ("recall", self.recall)):
+        for title, found in (("share", self.class_shares), ("precision", self.precision), ("recall", self.recall)):
             if found is not None and len(found) <= MOST_LISTED:
                 yield from ((f"{title}, class {label}", one) for label, one in found.items())
         for group, metrics in self.groups.items():
@@ -290,6 +339,7 @@ class Metrics:
             assert self.confusion is not None and self.plan.classes is not None
             data |= {
                 "classes": list(self.plan.classes),
+                "class_shares": plain(self.class_shares),
                 "precision": plain(self.precision),
                 "recall": plain(self.recall),
                 "confusion": self.confusion.tolist(),
@@ -333,8 +383,8 @@ class Metrics:
         return cls(plan, noisy)
 
     def __str__(self) -> str:
-        """Return the table of all metrics, with a line on the intervals."""
-        return f"{self.table().terminal()}\n\n{NOTE}"
+        """Return the table of all metrics, with notes on them."""
+        return "\n\n".join((self.table().terminal(), *self.notes))
 
     def __repr__(self) -> str:
         """Return plan and released numbers as one line, from which the digest in a ledger is computed."""
@@ -342,7 +392,7 @@ class Metrics:
 
     def _repr_html_(self) -> Html:
         """Return the metrics as a card for notebooks."""
-        return notebook_card("Private metrics", notebook_grid(self.table()), NOTE)
+        return notebook_card("Private metrics", notebook_grid(self.table()), " ".join(self.notes))
 
     # -- parts ---------------------------------------------------------------------------------------------------
 
@@ -425,7 +475,7 @@ class Metrics:
             return None
         counts, noise = self._scores
         found = loss_interval(counts, self.plan.edges, (negative, positive), noise, self._z, largest=largest)
-        return self._estimate(found)
+        return self._estimate(found, limits=(0.0, largest))
 
     def _group_rates(self, own: Floats, place: int) -> dict[str, Estimate]:
         """Return the rates of one group; groups have noisy sizes, so the public n is used for all of them together."""
@@ -451,14 +501,17 @@ class Metrics:
         low, high = self.plan.label_range
         unit = (high - low) / 2
         absolute, squared = error_intervals(sums, self.plan.noise_deviation, self._z, n=n, fourth=fourth)
-        return self._estimate(absolute, unit), self._estimate(squared, unit)
+        limits = 0.0, unit
+        return self._estimate(absolute, unit, limits=limits), self._estimate(squared, unit, limits=limits)
 
     def _proportion(self, counts: Floats, hits: Floats, noise: CellNoise, *, among: Floats | None = None) -> Estimate:
         return self._estimate(cell_mean(counts, hits, noise, self._z, among=among))
 
-    def _estimate(self, found: MetricInterval, unit: float = 1.0) -> Estimate:
+    def _estimate(
+        self, found: MetricInterval, unit: float = 1.0, *, limits: tuple[float, float] = (0.0, 1.0)
+    ) -> Estimate:
         value, low, high = (unit * float(part) for part in found)
-        return Estimate(value, low, high, self.plan.level)
+        return Estimate(value, low, high, self.plan.level, limits)
 
 
 def _nonnegative(counts: Floats) -> Floats:
@@ -476,8 +529,13 @@ def _upper_shares(counts: Floats) -> Floats:
 
 
 NOTE = "Intervals cover sampling and privacy noise together. They describe the population of the evaluated records."
+GUESSING = (
+    "The intervals of the accuracy and of the baseline, which always predicts the most frequent class, overlap: the "
+    "model may be no better than this guess."
+)
 _TITLES = {
     "accuracy": "accuracy",
+    "baseline": "baseline accuracy (most frequent class)",
     "balanced_accuracy": "balanced accuracy",
     "auc": "area under the ROC curve",
     "brier": "Brier score",

@@ -3,6 +3,7 @@
 """Plan of a private evaluation: cells, noise and event, from public numbers alone (T85, T88)."""
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,7 +20,7 @@ from dperm.data.canonical import canonical_cell, label_text
 from dperm.data.identity import plain_label
 from dperm.data.labels import declared_classes
 from dperm.data.space import checked_pair
-from dperm.errors import AssumptionError, ConversionError, EventFormatError, ParameterError
+from dperm.errors import AssumptionError, ConversionError, DpermWarning, EventFormatError, ParameterError
 from dperm.evaluation.metrics import Metrics
 from dperm.evaluation.reconstruction import from_stretched, stretched
 from dperm.evaluation.records import FRACTION, PrivateScores, class_counts, error_sums, private_scores
@@ -51,7 +52,14 @@ USUAL_BINS, FEW_BINS, MANY_BINS = 20, 10, 40
 """Numbers of score bins that `score_edges` chooses from."""
 FEW_RECORDS, MANY_RECORDS = 100, 50_000
 """Public numbers of records below (in standard deviations of the noise) and above which `score_edges` differs."""
+MOST_NOISE = 0.1
+"""Largest 95 % error, from the noise alone, of an accuracy (or of a mean error, in units of half the label range) for
+which a plan does not warn of too few records."""
 SHORTEST_CLIP, LONGEST_CLIP = 1e-6, 0.25
+METRICS = "metrics"
+"""Key of the metrics in the public facts of a record."""
+_Z = 1.96
+"""Normal quantile of a 95 % interval."""
 SUM_ROUNDING = 2.0**-FRACTION
 """Bound on the distance of each rounded contribution of a record from the exact one, in the sums of a regression."""
 
@@ -340,8 +348,40 @@ class EvaluationPlan:
         """Number of records at which noise and sampling contribute equally, at accuracy 0.85 or a typical error."""
         if self.task is TargetKind.REGRESSION:
             return math.ceil((self.noise_deviation / 0.1) ** 2)
+        return math.ceil(self._summed_noise**2 / (0.85 * 0.15))
+
+    @property
+    def _summed_noise(self) -> float:
+        """Standard deviation of the noise of the number of correct predictions, or of the sum of errors."""
+        if self.task is TargetKind.REGRESSION:
+            return self.noise_deviation
         cells = 2 * (len(self.edges) - 1) + 1 if self.is_binary else 10
-        return math.ceil(self.noise_deviation**2 * cells * 0.375 / (0.85 * 0.15))
+        return self.noise_deviation * math.sqrt(0.375 * cells)
+
+    @property
+    def fewest_records(self) -> int:
+        """Number of records below which the noise alone moves the accuracy, or a mean error, by more than 0.1."""
+        return math.ceil(_Z * self._summed_noise / MOST_NOISE)
+
+    def few_records(self, records: float) -> Fact:
+        """Return the warning of an evaluation of fewer records than `fewest_records`.
+
+        Parameters
+        ----------
+        records
+            Public, expected or released number of records.
+        """
+        moved = _Z * self._summed_noise / max(records, 1.0)
+        if self.task is TargetKind.REGRESSION:
+            text = "the noise alone moves the mean absolute error by up to {moved:.2g} of half the label range"
+        else:
+            text = "the noise alone moves the accuracy by up to {moved:.2g}"
+        return Fact(
+            "evaluation.few_records",
+            f"The metrics come from about {{records:,}} records, and {text} (95 %). Evaluate at least about "
+            "{fewest:,} records, or choose a larger epsilon.",
+            {"records": about(max(round(records), 0)), "moved": min(moved, 1.0), "fewest": about(self.fewest_records)},
+        )
 
     @property
     def public(self) -> dict[str, object]:
@@ -464,6 +504,58 @@ class EvaluationPlan:
         if missing is None:
             name = "classes" if self.task is TargetKind.CLASSIFICATION else "label_range"
             raise ParameterError(argument=name, rule="must be given before records are read")
+
+
+def with_metrics(found: Release[Metrics]) -> Release[Metrics]:
+    """Return a release with its metrics among the public facts of its record, where statements find them."""
+    fresh = replace(found.value)  # the metrics of the release stay as they are: plan and noisy numbers
+    return found.with_public({**found.record.public, METRICS: fresh.to_dict()})
+
+
+def warn_few_evaluated(plan: EvaluationPlan, records: float | None, *, stacklevel: int) -> None:
+    """Warn if a public or expected number of evaluation records is so small that the noise dominates the metrics.
+
+    Parameters
+    ----------
+    plan
+        Plan of the evaluation.
+    records
+        Number of records; None if it is private, which warns of nothing.
+    stacklevel
+        Place of the caller's caller, as in `warnings.warn`.
+    """
+    if records is not None and records < plan.fewest_records:
+        warnings.warn(plan.few_records(records).describe(arg), DpermWarning, stacklevel=stacklevel + 1)
+
+
+def declared_groups(groups: object, columns: Sequence[str] | None = None) -> DeclaredGroups | None:
+    """Return the groups of the argument ``groups``: one column with a list of public values; None for none.
+
+    Parameters
+    ----------
+    groups
+        Mapping of one column to its groups, or None.
+    columns
+        Names of the columns of the table; None if they are not known yet.
+
+    Raises
+    ------
+    ParameterError
+        If ``groups`` is anything else, such as a text in place of the list, or names another column.
+    """
+    if groups is None:
+        return None
+    remedy = 'Give {"region": ["north", "south"]}, for example.'
+    if not isinstance(groups, Mapping) or len(groups) != 1:
+        rule = "must map the name of one column to a list of its public groups"
+        raise ParameterError(argument="groups", rule=rule, got=shown(groups), remedy=remedy)
+    ((column, names),) = groups.items()
+    if columns is not None and str(column) not in columns:
+        raise ParameterError(argument="groups", rule="must name a column of the table", got=shown(column))
+    if isinstance(names, str | bytes) or not isinstance(names, Sequence | np.ndarray):
+        rule = "must give a list of the public groups of the column"
+        raise ParameterError(argument="groups", rule=rule, got=shown(names), remedy=remedy)
+    return DeclaredGroups(str(column), tuple(names))
 
 
 def stored_plan(data: Mapping[str, Any]) -> EvaluationPlan:

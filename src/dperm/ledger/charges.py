@@ -9,7 +9,6 @@ from fractions import Fraction
 from dperm.accounting.event import Event
 from dperm.accounting.filters import price
 from dperm.accounting.filters.charge import is_rounding_error, request_less, shortage
-from dperm.accounting.filters.filter import in_brief
 from dperm.errors import BudgetError, LedgerError
 from dperm.ledger.account_facts import AccountFacts
 from dperm.ledger.books import Books, Meter
@@ -122,7 +121,7 @@ def require_covered(books: Books, charge: Charge, event: Event) -> None:
         if asked > meter.capacity - meter.spent:
             left = amount(rule, name, meter.capacity - meter.spent)
             raise BudgetError(
-                f"{in_brief(event)} {shortage(name, amount(rule, name, asked), left)} of the limit of "
+                f"This release {shortage(name, amount(rule, name, asked), left)} of the limit of "
                 f"{limits(rule)[name]!r} remains in account {charge.facts.name!r}. Nothing was charged.",
                 remedy=_remedy(name, amount(rule, name, asked), left),
             )

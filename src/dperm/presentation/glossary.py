@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Terms: readable names of keys and methods, and one-sentence definitions."""
 
+HIDDEN = "hidden by the noise"
+"""Shown instead of a metric whose interval is its whole range."""
 OTHER_GROUP = "other"
 """Name of the group of all records outside the declared groups."""
 TERMS = {

@@ -27,6 +27,7 @@ from dperm.report.definitions import changed_by, unit_of
 from dperm.report.evaluation_plots import draw_calibration, draw_roc_curve
 from dperm.report.field_values import is_pair, known_part, stated_part, uncovered_parts
 from dperm.report.headline import format_rate
+from dperm.report.metric_facts import shown_row
 from dperm.report.metric_figures import StatedMetrics
 from dperm.report.plot_style import COLORS, INK, INSTALL, LINE
 from dperm.report.profile_samples import ProfileSamples
@@ -110,7 +111,7 @@ def _metrics(utility: object) -> Iterator[PageFigure]:
         return
     covered = f"The {metrics.described_level} intervals cover sampling and privacy noise."
     if metrics.shares:
-        table = _numbers(("metric", "estimate", "low", "high"), metrics.rows)
+        table = _numbers(("metric", "estimate", "low", "high"), map(shown_row, metrics.rows))
         height = 1.0 + 0.27 * len(metrics.shares)
         draw = partial(metric_figures.draw_intervals, metrics)
         yield PageFigure("metrics", "Private metrics", covered, draw, table, height)

@@ -5,12 +5,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dperm.presentation.glossary import OTHER_GROUP
+from dperm.presentation.glossary import HIDDEN, OTHER_GROUP
 from dperm.presentation.numbers import format_number
 
-OVERALL = ("accuracy", "balanced_accuracy", "auc", "brier", "log_loss", "r_squared", "mae", "rmse")
+OVERALL = ("accuracy", "baseline", "balanced_accuracy", "auc", "brier", "log_loss", "r_squared", "mae", "rmse")
 """Metrics that are single numbers, in the order of the table."""
+BASELINE = "baseline accuracy (most frequent class)"
 NAMES = {
+    "baseline": BASELINE,
     "balanced_accuracy": "balanced accuracy",
     "auc": "area under the ROC curve",
     "brier": "Brier score",
@@ -22,6 +24,10 @@ NAMES = {
 """Names of metrics for readers; all others have their own name."""
 EVALUATED, ROWS, CURVES = "evaluated on", "metrics", ("auc", "roc", "calibration", "classes", "confusion")
 """Keys of a utility field with metrics: the records, the rows of a table, and the numbers of the plots."""
+EVALUATED_MODEL = "evaluated_model"
+"""Key in records of evaluations for class and digests of the model."""
+HIDDEN_KEY = "hidden_by_noise"
+"""Key of a metric whose interval is its whole range."""
 DIGITS = 3
 """Significant digits of metrics."""
 _TERMS = {
@@ -62,9 +68,9 @@ def _listed(metrics: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]
     for name in OVERALL:
         if name in metrics:
             yield NAMES.get(name, name), metrics[name]
-    for name in ("precision", "recall"):
+    for name, title in (("class_shares", "share"), ("precision", "precision"), ("recall", "recall")):
         found = metrics.get(name) or {}
-        yield from ((f"{name}, class {label}", found[label]) for label in sorted(found))
+        yield from ((f"{title}, class {label}", found[label]) for label in sorted(found))
     groups = metrics.get("groups", {})
     for group in sorted(groups, key=lambda group: (group == OTHER_GROUP, group)):
         found = groups[group]
@@ -73,7 +79,14 @@ def _listed(metrics: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]
 
 
 def _row(name: str, one: Mapping[str, Any]) -> dict[str, object]:
-    return {"metric": name, "estimate": one["value"], "low": one["low"], "high": one["high"]}
+    hidden = {HIDDEN_KEY: True} if one.get(HIDDEN_KEY) else {}
+    return {"metric": name, "estimate": one["value"], "low": one["low"], "high": one["high"], **hidden}
+
+
+def shown_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row for readers: a metric that the noise hides has no number."""
+    kept = {key: item for key, item in row.items() if key != HIDDEN_KEY}
+    return {**kept, "estimate": HIDDEN} if row.get(HIDDEN_KEY) else kept
 
 
 def shown_metrics(utility: object) -> object:
@@ -81,7 +94,11 @@ def shown_metrics(utility: object) -> object:
     if not isinstance(utility, Mapping) or EVALUATED not in utility:
         return utility
     listed = utility.get(ROWS)
-    rows = [{key: _short(item) for key, item in row.items()} for row in listed] if isinstance(listed, list) else listed
+    rows = (
+        [{key: _short(item) for key, item in shown_row(row).items()} for row in listed]
+        if isinstance(listed, list)
+        else listed
+    )
     return {
         _TERMS.get(name, name): rows if name == ROWS else item for name, item in utility.items() if name not in CURVES
     }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dperm.report.metric_facts import ROWS
+from dperm.report.metric_facts import HIDDEN_KEY, ROWS
 from dperm.report.plot_style import FIRST, tidy
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class StatedMetrics:
         auc = utility.get("auc")
         return cls(
             utility[ROWS],
-            None if auc is None else Estimate(**auc),
+            None if auc is None else Estimate(*(auc[name] for name in ("value", "low", "high", "level"))),
             utility.get("roc"),
             calibration=utility.get("calibration"),
             level=float(utility.get("level", 0.95)),
@@ -91,8 +91,10 @@ class StatedMetrics:
 
     @property
     def shares(self) -> list[Mapping[str, Any]]:
-        """Metrics between 0 and 1, which share one axis."""
-        return [row for row in self.rows if 0 <= row["low"] and row["high"] <= 1][:MOST_BARS]
+        """Metrics between 0 and 1 that the noise does not hide; they share one axis."""
+        return [row for row in self.rows if 0 <= row["low"] and row["high"] <= 1 and not row.get(HIDDEN_KEY)][
+            :MOST_BARS
+        ]
 
 
 def draw_intervals(metrics: StatedMetrics, ax: "Axes") -> None:

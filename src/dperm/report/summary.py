@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from dperm.presentation.glossary import method_description, term
+from dperm.presentation.glossary import HIDDEN, method_description, term
 from dperm.presentation.numbers import format_number, format_parameters, format_up
 from dperm.presentation.phrases import capitalize, join_sentences
 from dperm.privacy.protection import format_success, is_effective
@@ -35,7 +35,7 @@ from dperm.report.field_values import (
     uncovered_scores_alone,
 )
 from dperm.report.headline import NO_LIMIT, headline
-from dperm.report.metric_facts import DIGITS, ROWS
+from dperm.report.metric_facts import BASELINE, DIGITS, EVALUATED, EVALUATED_MODEL, HELD_OUT, HIDDEN_KEY, ROWS
 
 NO_GUARANTEE = "There is no guarantee for the people in the data. Handle the release like the data themselves."
 CLAIMED_ONLY = (
@@ -60,6 +60,7 @@ STATED_RECORDS = (
     "A person {} has less protection. Largest number of {}s per person, as stated by the curator (not checked): "
 )
 _LONGEST_TITLE = 90
+_LONGEST_TARGET = 40
 _LONGEST_STATED = 300
 _GROUPS = {
     "epsilon": "epsilon is k times as large",
@@ -79,7 +80,21 @@ def title_of(fields: Mapping[str, object]) -> str:
     if isinstance(public, Mapping) and public.get("model"):
         return f"{public['model']} (PyTorch model)"
     name = mechanism.get("name", "") if isinstance(mechanism, Mapping) else ""
+    evaluated = evaluated_model(fields)
+    if evaluated:
+        return f"Evaluation of {_split_words(str(evaluated['class']).removeprefix('Private'))}{_of_target(fields)}"
     return f"{capitalize(term(name))} (release)" if name else "A release"
+
+
+def evaluated_model(fields: Mapping[str, object]) -> Mapping[str, Any]:
+    """Return class and digests of the model that an evaluation measured; empty for other releases."""
+    found = as_mapping(as_mapping(fields["public_quantities"]).get(EVALUATED_MODEL))
+    return found if found.get("class") else {}
+
+
+def _of_target(fields: Mapping[str, object]) -> str:
+    target = as_mapping(fields["public_quantities"]).get("target")
+    return f" for target {target}" if target and len(str(target)) <= _LONGEST_TARGET else ""
 
 
 def heading(fields: Mapping[str, object]) -> str:
@@ -183,6 +198,7 @@ def _all_facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     yield _count_name("records", protected), _format_count(public.get("n"), protected)
     yield _count_name("groups of records", protected), _format_count(public.get("n_groups"), protected)
     yield "Method", method_description(mechanism.get("name", ""))
+    yield "Evaluated model", _evaluated(fields)
     yield _first_metric(fields)
     yield "Data set", str(entry.get("dataset", ""))
     yield "Charged to", _charged(entry)
@@ -202,9 +218,27 @@ def _first_metric(fields: Mapping[str, object]) -> tuple[str, str]:
     if not isinstance(rows, list) or not rows:
         return "", ""
     first = as_mapping(rows[0])
-    low, value, high = (format_number(float(first[name]), digits=DIGITS) for name in ("low", "estimate", "high"))
     level = 100 * float(str(known.get("level", 0.95)))
-    return f"{capitalize(str(first['metric']))} on held-out records", f"{value} ({level:g} % interval {low} to {high})"
+    held_out = str(known.get(EVALUATED)).startswith(HELD_OUT.partition(";")[0])
+    title = f"{capitalize(str(first['metric']))} on {'held-out' if held_out else 'the evaluated'} records"
+    guess = next((as_mapping(row) for row in rows if as_mapping(row).get("metric") == BASELINE), None)
+    beside = "" if guess is None else f"; {BASELINE}: {_estimated(guess, level)}"
+    return title, f"{_estimated(first, level)}{beside}"
+
+
+def _estimated(row: Mapping[str, Any], level: float) -> str:
+    """Return a metric with its interval as text."""
+    low, value, high = (format_number(float(row[name]), digits=DIGITS) for name in ("low", "estimate", "high"))
+    return f"{HIDDEN if row.get(HIDDEN_KEY) else value} ({level:g} % interval {low} to {high})"
+
+
+def _evaluated(fields: Mapping[str, object]) -> str:
+    """Return class, target and file digest of the model that an evaluation measured; empty for other releases."""
+    model = evaluated_model(fields)
+    if not model:
+        return ""
+    file = f"; SHA-256 of the model file: {model['sha256_of_file']}" if model.get("sha256_of_file") else ""
+    return f"{model['class']}{_of_target(fields).replace(' for target', ', target')}{file}"
 
 
 def _short_name(receipt: Mapping[str, Any]) -> str:

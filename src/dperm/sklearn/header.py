@@ -25,6 +25,8 @@ from dperm.report.binding import NAMED_LATER, PUBLIC_FACTS
 
 HEADER = "model_header"
 """Name of the header's digest among the facts of a reservation."""
+EVALUATION = "evaluation"
+"""Name of the evaluated model and its target among the facts of a reservation."""
 _LEFT_OUT = ("ledger",)
 
 
@@ -125,6 +127,34 @@ class HeaderBudget:
         """Charge ``event`` to the budget, with both digests among the facts."""
         bound = {HEADER: self.digest, PUBLIC_FACTS: self.public_facts}
         return self.budget.reserve(event, request_id=request_id, facts={**(facts or {}), **bound})
+
+
+@final
+@dataclass(frozen=True)
+class EvaluationBudget:
+    """`Budget` that adds the public facts of an evaluation to the facts of each reservation.
+
+    The entry names the evaluated model and the target, with which ``dperm ledger verify`` compares the statement.
+    """
+
+    budget: Budget
+    public: Mapping[str, object]
+
+    def check(self, event: Event) -> None:
+        """Raise BudgetError if the budget does not cover ``event``; charges nothing."""
+        self.budget.check(event)
+
+    def reserve(
+        self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
+    ) -> Reservation:
+        """Charge ``event`` to the budget, with model and target among the facts."""
+        bound = {EVALUATION: named_evaluation(self.public)}
+        return self.budget.reserve(event, request_id=request_id, facts={**(facts or {}), **bound})
+
+
+def named_evaluation(public: Mapping[str, object]) -> dict[str, object]:
+    """Return the evaluated model and the target among the public facts of an evaluation."""
+    return {name: public[name] for name in ("evaluated_model", "target") if name in public}
 
 
 def _plain(value: Any) -> Any:

@@ -4,11 +4,11 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_regressor
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from dperm.checks import shown
@@ -17,26 +17,27 @@ from dperm.data.canonical import label_text, row_count
 from dperm.data.tables import column_names, raw_columns
 from dperm.errors import DataError, DpermError, NotPrivateWarning, ParameterError
 from dperm.evaluation.metrics import Metrics
-from dperm.evaluation.plan import DeclaredGroups, EvaluationPlan
+from dperm.evaluation.plan import EvaluationPlan, declared_groups, warn_few_evaluated, with_metrics
 from dperm.evaluation.records import PrivateScores
 from dperm.mechanisms.run import release
 from dperm.noise.bits import Bits
 from dperm.preparation.prepared import TargetKind
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
-from dperm.report import Statement, evaluation_plots, statement
-from dperm.report.run_facts import METRICS
+from dperm.report import Statement, statement, write_statement
 from dperm.sklearn import parameters
+from dperm.sklearn.header import EvaluationBudget
+from dperm.sklearn.metric_plots import MetricPlots
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    import os
 
 OWN = "dperm"
 """Package whose fitted models have public classes and label ranges: they were declared or released."""
 
 
 @final
-class PrivateMetrics(BaseEstimator):
+class PrivateMetrics(MetricPlots, BaseEstimator):
     """Measure a fitted model on private records, with one guarantee for all metrics.
 
     One noisy histogram or vector of sums is released (T85, T88). Accuracy, confusion matrix, ROC curve, calibration,
@@ -168,13 +169,15 @@ class PrivateMetrics(BaseEstimator):
             label_range=self._range(model) if regression else None,
             positive=self.positive,
             bins=self.bins,
-            groups=_groups(self.groups),
+            groups=declared_groups(self.groups),
             n=n if known else None,
             level=self.level,
             clip=self.clip,
         )
 
-    def evaluate(self, model: Any, X: Any, y: object, *, groups: object = None) -> Self:
+    def evaluate(
+        self, model: Any, X: Any, y: object = None, *, target: str | None = None, groups: object = None
+    ) -> Self:
         """Measure a fitted model on private records, and charge the release to ``ledger``.
 
         Classifiers use ``predict_proba``. Without it, scores of ``decision_function`` are mapped to [0, 1] by the
@@ -187,8 +190,10 @@ class PrivateMetrics(BaseEstimator):
             Model of dperm or scikit-learn, or a pipeline. Its predictions must treat each record on its own.
         X : array-like or table
             Features of the records, as the model expects them.
-        y : array-like
+        y : array-like, default=None
             True labels.
+        target : str, default=None
+            Column of X with the true labels, instead of y. Record and statement name it, or the name of the series y.
         groups : array-like, default=None
             Group of each record. None takes the column named in ``groups`` from X.
 
@@ -204,8 +209,36 @@ class PrivateMetrics(BaseEstimator):
         BudgetError
             If ``ledger`` does not cover the evaluation. Nothing is charged.
         """
+        return self._measure(model, X, y, target=target, groups=groups)
+
+    def _measure(
+        self,
+        model: Any,
+        X: Any,
+        y: object = None,
+        *,
+        target: str | None = None,
+        groups: object = None,
+        facts: Mapping[str, object] | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Measure a model; ``facts`` has further public facts of it, such as a file digest; ``name`` names y."""
+        if (y is None) == (target is None) or isinstance(y, str):
+            raise ParameterError(
+                argument="y",
+                rule="must be the labels, unless target names their column of X",
+                remedy=f"Pass y, or {arg('target', shown(y) if isinstance(y, str) else 'the name of a column')}.",
+            )
+        name = getattr(y, "name", None) if name is None else name
+        if target is not None:
+            X, y = _without_target(X, target)
         plan = self.plan(model, _rows(y))
-        return self._run(plan, lambda: self._read(plan, model, X, labels=y, groups=groups))
+        public: dict[str, object] = {
+            "evaluated_model": {"class": type(_last_step(model)).__name__, **_release_of(model), **(facts or {})}
+        }
+        if target is not None or (isinstance(name, str) and name):
+            public["target"] = name if target is None else target
+        return self._run(plan, lambda: self._read(plan, model, X, labels=y, groups=groups), public=public)
 
     def evaluate_scores(self, y: object, scores: object, *, groups: object = None) -> Self:
         """Measure scores, or predicted numbers of a regression, against true labels.
@@ -249,18 +282,24 @@ class PrivateMetrics(BaseEstimator):
             return plan.read(labels, scores, groups=groups)
         return plan.read(labels, scores, predictions=_predicted(lambda: model.predict(X)), groups=groups)
 
-    def _run(self, plan: EvaluationPlan, read: Callable[[], PrivateScores]) -> Self:
+    def _run(
+        self, plan: EvaluationPlan, read: Callable[[], PrivateScores], *, public: Mapping[str, object] | None = None
+    ) -> Self:
+        level = 3 if public is None else 4  # the line that called evaluate_scores or evaluate
+        warn_few_evaluated(plan, plan.n, stacklevel=level)
+        facts = replace(plan.facts, public={**plan.public, **(public or {})})
         budget, seed = parameters.budget_of(self.ledger), parameters.seed_of(self.random_state)
         bits: Bits | None = None
         if seed is not None:
             from dperm.noise import NotPrivateBits
 
             bits = NotPrivateBits(seed)
-            _warn_seeded()
+            _warn_seeded(level)
         with warnings.catch_warnings():
             if bits is not None:  # the warning above names the argument of this class
                 warnings.simplefilter("ignore", NotPrivateWarning)
-            found = release(plan.facts, read, plan.draw, budget=budget, bits=bits)
+            booked = None if budget is None else EvaluationBudget(budget, facts.public)
+            found = with_metrics(release(facts, read, plan.draw, budget=booked, bits=bits))
         self.release_, self.plan_, self.record_ = found, plan, found.record
         self.metrics_: Metrics = found.value
         private = found.record.is_private
@@ -271,27 +310,29 @@ class PrivateMetrics(BaseEstimator):
     @property
     def statement_(self) -> Statement:
         """Privacy statement of the evaluation; its field "utility" has every metric with its interval."""
-        self._require_metrics()
-        return statement(self.release_.with_public({**self.release_.record.public, METRICS: self.metrics_.to_dict()}))
+        self._released_metrics()
+        return statement(self.release_)
 
-    def plot_roc(self, ax: "Axes | None" = None) -> "Axes":
-        """Plot the ROC curve with its band; see `dperm.report.evaluation_plots.plot_roc_curve`."""
-        self._require_metrics()
-        return evaluation_plots.plot_roc_curve(self.metrics_, ax)
+    def write_statement(
+        self,
+        path: "str | os.PathLike[str]",
+        fields: Mapping[str, object] | None = None,
+        *,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the privacy statement with metrics and plots, as HTML, Markdown or JSON by the suffix of ``path``.
 
-    def plot_calibration(self, ax: "Axes | None" = None) -> "Axes":
-        """Plot the calibration curve; see `dperm.report.evaluation_plots.plot_calibration`."""
-        self._require_metrics()
-        return evaluation_plots.plot_calibration(self.metrics_, ax)
-
-    def plot_confusion(self, ax: "Axes | None" = None) -> "Axes":
-        """Plot the confusion matrix; see `dperm.report.evaluation_plots.plot_confusion`."""
-        self._require_metrics()
-        return evaluation_plots.plot_confusion(self.metrics_, ax)
-
-    def _require_metrics(self) -> None:
-        if not hasattr(self, "metrics_"):
-            raise NotFittedError("there are no metrics yet: call evaluate or evaluate_scores first.")
+        Parameters
+        ----------
+        path : str or path
+            File ending in ``.html``, ``.md`` or ``.json``.
+        fields : mapping of str to text, default=None
+            Values of the fields that only the user can know, such as ``curator`` and ``intended_use``. Without them,
+            ``statement_.gaps`` are marked as gaps.
+        overwrite : bool, default=False
+            Whether to replace an existing file.
+        """
+        write_statement(path, self.statement_, self.profile_, fields=fields, overwrite=overwrite)
 
     def _classes(self, model: Any) -> Sequence[Any]:
         if self.classes is not None:
@@ -315,12 +356,12 @@ class PrivateMetrics(BaseEstimator):
         return float(low), float(high)
 
 
-def _warn_seeded() -> None:
+def _warn_seeded(stacklevel: int) -> None:
     warnings.warn(
         f"this evaluation is NOT PRIVATE: its noise is determined by {arg('random_state')}. Leave out "
         f"{arg('random_state')} for real releases.",
         NotPrivateWarning,
-        stacklevel=4,  # the line that called evaluate
+        stacklevel=stacklevel + 1,
     )
 
 
@@ -381,16 +422,27 @@ def _regresses(model: Any) -> bool:
     return bool(is_regressor(_last_step(model)))
 
 
-def _groups(groups: Mapping[str, Sequence[Any]] | None) -> DeclaredGroups | None:
-    if groups is None:
-        return None
-    if not isinstance(groups, Mapping) or len(groups) != 1:
-        rule = "must map the name of one column to its public groups"
-        raise ParameterError(
-            argument="groups", rule=rule, got=shown(groups), remedy='Give {"sex": ["female", "male"]}, for example.'
-        )
-    ((column, names),) = groups.items()
-    return DeclaredGroups(str(column), tuple(names))
+def _release_of(model: Any) -> dict[str, object]:
+    """Return the digest of the released model in its receipt, which its ledger entry has too; empty without one."""
+    receipt = getattr(getattr(_last_step(model), "record_", None), "ledger", None) if _is_own(model) else None
+    found = receipt.get("digest") if isinstance(receipt, Mapping) else None
+    return {} if found is None else {"release_digest": found}
+
+
+def _without_target(X: Any, target: str) -> tuple[Any, Any]:
+    """Return the table without the column of the labels, and the labels."""
+    names = column_names(X) if hasattr(X, "keys") or hasattr(X, "column_names") else ()
+    if target not in names:
+        raise DataError(f"the table must have a column named {shown(target)}.")
+    labels = next(raw_columns(X, [target]))
+    if isinstance(X, Mapping):
+        return {name: column for name, column in X.items() if name != target}, labels
+    return X.drop_columns([target]) if hasattr(X, "drop_columns") else _dropped(X, target), labels
+
+
+def _dropped(X: Any, target: str) -> Any:
+    """Return a pandas or polars data frame without a column."""
+    return X.drop(columns=target) if hasattr(X, "iloc") else X.drop(target)
 
 
 def _group_column(X: Any, column: str) -> object:

@@ -32,7 +32,7 @@ from dperm.data.tables import column_names, raw_columns
 from dperm.erm.loss import Loss
 from dperm.errors import AssumptionError, DataError, DpermWarning, LeakError, ParameterError
 from dperm.evaluation import Metrics
-from dperm.evaluation.plan import DeclaredGroups
+from dperm.evaluation.plan import declared_groups, warn_few_evaluated
 from dperm.mechanisms.run import Run, prepare_release
 from dperm.methods.declared_event import EventMethod
 from dperm.methods.defaults import default_clip, descent_clip
@@ -56,6 +56,7 @@ from dperm.sklearn import files, parameters
 from dperm.sklearn.files import prefers_sparse
 from dperm.sklearn.fit_result import FitResult, PrivateData, prepared_fit_result, without_release
 from dperm.sklearn.labels import PublicLabels
+from dperm.sklearn.metric_plots import MetricPlots
 
 _STAND_IN = "any column"
 LABELS = "y"
@@ -106,7 +107,7 @@ class _EvaluationRecords:
     labels: CanonicalColumn
 
 
-class PrivateTableModel(BaseEstimator, ABC):
+class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
     """Base class of models that prepare a raw table privately and fit a linear model to it."""
 
     task: ClassVar[TargetKind]
@@ -177,7 +178,7 @@ class PrivateTableModel(BaseEstimator, ABC):
             most_classes=self._most_classes(),
             encoding=self._encoding(len(features)),
             holdout=checks.between("holdout", self.holdout, 0, MOST_HOLDOUT, HOLDOUT_RULE),
-            groups=_declared_groups(self.groups, columns),
+            groups=declared_groups(self.groups, columns),
             n=records,
         )
         self._training_of(plan, self._estimator(_stand_in(plan)), columns=len(features))
@@ -246,6 +247,8 @@ class PrivateTableModel(BaseEstimator, ABC):
         )
         if plan.preparation is not None:
             warn_few_records(plan.preparation, plan.n, stacklevel=2)
+        if plan.evaluation is not None and plan.n is not None:
+            warn_few_evaluated(plan.evaluation, plan.holdout * plan.n, stacklevel=2)
         labels = y if target is None else next(raw_columns(X, [target]))
         bits = SystemBits() if seed is None else NotPrivateBits(seed)
         return self._run(
@@ -661,20 +664,3 @@ def _stand_in(plan: TablePlan) -> PreparedTable:
     most = 2 if preparation is None else preparation.most_classes
     table = PreparedTable.declared({**plan.declared, _STAND_IN: Numeric(-1.0, 1.0, canonical=True)})
     return replace(table, classes=tuple(range(most)), label_range=(0.0, 1.0))
-
-
-def _declared_groups(groups: object, columns: Sequence[str]) -> DeclaredGroups | None:
-    """Return the groups of the metrics: one column of the table with public values."""
-    if groups is None:
-        return None
-    if not isinstance(groups, Mapping) or len(groups) != 1:
-        rule = "must be a mapping with one column of the table"
-        raise ParameterError(argument="groups", rule=rule, remedy='Give {"region": ["north", "south"]}, for example.')
-    ((column, names),) = groups.items()
-    if str(column) not in columns:
-        rule = "must name a column of the table"
-        raise ParameterError(argument="groups", rule=rule, got=shown(column))
-    if isinstance(names, str | bytes) or not isinstance(names, Sequence | np.ndarray):
-        rule = "must give a list of the public groups of the column"
-        raise ParameterError(argument="groups", rule=rule, got=shown(names))
-    return DeclaredGroups(str(column), tuple(names))

@@ -100,7 +100,7 @@ def require(rule: Filter, spent: Amounts, cost: Cost, event: Event) -> None:
     for name, asked, most, used in zip(rule.names, cost, rule.capacity, spent, strict=True):
         if Fraction(asked) > most - used:
             raise BudgetError(
-                f"{in_brief(event)} {shortage(name, Fraction(asked), most - used)} of the limit of {round_up(most)!r} "
+                f"This release {shortage(name, Fraction(asked), most - used)} of the limit of {round_up(most)!r} "
                 f"remains. Nothing was charged. {_remedy(name, asked, most - used)}"
             )
 

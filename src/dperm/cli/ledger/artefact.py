@@ -139,6 +139,8 @@ class Artefact:
 
     def _differences(self, reserved: Entry) -> Iterator[str]:
         """Yield facts that differ from the reservation; facts that only one of them has are not compared."""
+        from dperm.sklearn.header import EVALUATION, named_evaluation
+
         where = f"line {reserved.seq} of account {reserved.account!r}"
         booked = _facts(reserved)
         for name, value in self.facts.items():
@@ -155,6 +157,10 @@ class Artefact:
                 f"{self.source} has other parameters, classes or bounds than {where}: its header was edited after the "
                 "charge."
             )
+        evaluation = booked.get(EVALUATION)
+        if evaluation is not None and self.statement:
+            if named_evaluation(_mapping(self.statement.get("public_quantities"))) != evaluation:
+                yield f"{self.source} names another evaluated model or target than {where}: it was edited."
         command = booked.get("command")
         if self.schema is not None and isinstance(command, Mapping) and command.get("schema") != self.schema:
             yield f"{self.source} has another schema than {where}: it was edited."

@@ -73,6 +73,7 @@ def _booked(booking: Booking, status: AccountStatus, closing: int | None, leases
         *(["NOT PRIVATE (seeded)"] if _is_seeded(booking) else []),
         ", ".join(_cost(name, cost) for name, cost in booking.cost.items() if cost),
         f"request {_shortened(booking.request_id)}",
+        *_evaluation(booking.facts),
         *([_digest(booking.digest)] if booking.digest else []),
         *([f"burned: {booking.reason}"] if booking.reason else []),
         *([f"{leases} {'lease' if leases == 1 else 'leases'} of draws"] if leases else []),
@@ -104,6 +105,18 @@ def _facts(facts: Mapping[str, Any]) -> str:
     texts = (_digest(value) if name == "digest" else f"{name} {value}" for name, value in facts.items())
     text = "; ".join(str(one) for one in texts)
     return f": {text if len(text) <= _LONGEST_FACTS else f'{text[:_LONGEST_FACTS]}...'}" if text else ""
+
+
+def _evaluation(facts: Mapping[str, Any]) -> list[str]:
+    """Return a phrase on the model and the target of an evaluation; empty for other releases."""
+    found = facts.get("evaluation")
+    if not isinstance(found, Mapping):
+        return []
+    model, target = found.get("evaluated_model"), found.get("target")
+    known = model if isinstance(model, Mapping) else {}
+    file = f" (file sha256:{str(known['sha256_of_file'])[:_SHORT]})" if "sha256_of_file" in known else ""
+    of = f" of {known['class']}{file}" if "class" in known else " of scores"
+    return [f"evaluation{of}{f', target {_shortened(str(target))}' if target else ''}"]
 
 
 def _is_seeded(booking: Booking) -> bool:

@@ -89,7 +89,7 @@ def open(
             dir_okay=False,
             readable=True,
             show_default=False,
-            help="Data file to register by its keyed fingerprint; dperm fit then accepts only registered files. May be "
+            help="Data file to register by its keyed fingerprint; commands then accept only registered files. May be "
             "repeated.",
         ),
     ] = None,
@@ -191,7 +191,7 @@ def _print_text(opened: "AccountStatus", kept: Path | None) -> None:
             [
                 (
                     "data",
-                    f"{count_of(len(facts.fingerprints), 'file')} registered; dperm fit accepts only registered files",
+                    f"{count_of(len(facts.fingerprints), 'file')} registered; commands accept only registered files",
                 )
             ]
             * bool(facts.fingerprints)
