@@ -158,11 +158,17 @@ def test_one_charge_covers_schema_model_and_metrics(adjacency, tmp_path):
 
 
 def test_the_statement_shows_stages_and_metrics():
-    model = PrivateTableClassifier(epsilon=3.0, adjacency="add_remove").fit(people(), target="income")
+    options = {"epsilon": 3.0, "adjacency": "add_remove", "groups": {"work": ["nobody"]}}
+    model = PrivateTableClassifier(**options).fit(people(), target="income")
     statement = model.statement_
     text, html = statement.to_markdown(), page(statement)
     assert "| preparation | private schema | training records, each with probability 0.9 |" in text
-    assert "| accuracy |" in text and "evaluation" in html and "ROC curve" in html
+    assert (
+        "| accuracy |" in text
+        and "| accuracy, group nobody | hidden" in text
+        and "evaluation" in html
+        and "ROC curve" in html
+    )
     known = json.loads(statement.to_json())["fields"]["utility"]["known"]
     accuracy = next(row for row in known["metrics"] if row["metric"] == "accuracy")
     assert accuracy["estimate"] == model.metrics_.accuracy.value

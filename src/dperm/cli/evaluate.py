@@ -24,15 +24,16 @@ HELP = """Measure MODEL on the records in DATA with a privacy guarantee, and cha
 Accuracy, confusion matrix, ROC curve, calibration, Brier score and log loss of a classifier, or R^2 and errors of a
 regression, are computed from one noisy release. Each metric has an interval that covers sampling and noise together.
 
-The model must not have been trained on the records in DATA: metrics on training records are too good, and their
-intervals do not cover. With --ledger, the file that the model was fitted to under the same ledger is refused, unless
---training-records is given. Nothing else can be checked. To hold records out of a fit, use "dperm fit --holdout", which
-costs nothing more.
+The model must not have been trained on the records in DATA: metrics on training records are too optimistic, and their
+intervals do not have the stated coverage. With --ledger, the file that the model was fitted to under the same ledger
+is refused, unless --training-records is given. Nothing else can be checked. To hold records out of a fit, use "dperm
+fit --holdout", which costs nothing more.
 
 No value in DATA is refused: undeclared labels count as errors, and values outside the schema are encoded as in
-predictions. Failures before the charge cost nothing; the charge is not refunded if a later step fails. The suffix of
-the output file sets the format: the statement as JSON, Markdown, or a page with plots. "dperm report" reads the JSON
-file, and writes it again in any format with the fields that only you can fill in.
+predictions. Failures before the charge cost nothing; the charge is not refunded if a later step fails. The output
+file contains a privacy statement and the metrics. Its suffix sets the format: JSON (.json), Markdown (.md), or a web
+page with plots (.html). "dperm report" reads the JSON file, and writes it again in any format with the fields that
+only you can fill in.
 
 \b
 Examples:

@@ -301,8 +301,8 @@ class EvaluationPlan:
         facts = [
             Fact(
                 "evaluation.noise",
-                "Each released number has Gaussian noise of standard deviation {deviation:.3g} {unit}. All metrics are "
-                "computed from these numbers (T3).",
+                "Each number that the evaluation releases has Gaussian noise of standard deviation {deviation:.3g} "
+                "{unit}. All metrics are computed from these numbers (T3).",
                 {
                     "deviation": self.noise_deviation,
                     "unit": "records"
@@ -312,7 +312,8 @@ class EvaluationPlan:
             ),
             Fact(
                 "evaluation.records",
-                "The noise of the {metric} exceeds the sampling error below about {records:,} evaluated records.",
+                "With fewer than about {records:,} evaluated records, the noise of the {metric} exceeds its sampling "
+                "error.",
                 {
                     "metric": "accuracy" if self.task is TargetKind.CLASSIFICATION else "mean absolute error",
                     "records": about(self._records_needed),
@@ -336,8 +337,9 @@ class EvaluationPlan:
             facts.append(
                 Fact(
                     "evaluation.log_loss",
-                    "Brier score and log loss follow from the {bins} score bins (T85). A sum of log losses clipped at "
-                    "{largest:.3g} would need its own share of the guarantee: alone, noise of {alone:.3g} (T89).",
+                    "Brier score and log loss follow from the {bins} score bins (T85). A separate sum of log losses of "
+                    "at most {largest:.3g} would need its own share of the guarantee. Even with the whole guarantee, its "
+                    "noise would have standard deviation {alone:.3g} (T89).",
                     {"bins": len(self.edges) - 1, "largest": largest, "alone": alone},
                 )
             )

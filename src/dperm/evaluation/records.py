@@ -37,7 +37,8 @@ class PrivateScores:
     Attributes
     ----------
     labels
-        Codes of the true classes; `UNDECLARED` for other labels. For a regression, numbers, NaN for other labels.
+        Codes of the true classes, with `UNDECLARED` for other labels. For a regression, the true values, with NaN for
+        labels that are not numbers.
     predictions
         Codes of the predicted classes for more than two classes; for a regression, predicted numbers.
     scores

@@ -89,8 +89,7 @@ def _without_event(known: object) -> object:
 def _table(key: str, known: object) -> Iterator[str]:
     """Yield the stages of a release, or its metrics, as a table; nothing for other fields."""
     part = _TABLES.get(key)
-    rows = known.get(part) if part is not None and isinstance(known, Mapping) else None
-    shown = for_display(key, {part: rows}) if rows else {}
+    shown = for_display(key, known) if part is not None and isinstance(known, Mapping) and known.get(part) else {}
     table = table_of(shown.get(part)) if isinstance(shown, Mapping) else None
     if part is not None and table is not None:
         yield from (f"*{capitalize(part)}*", "", table.markdown(), "")

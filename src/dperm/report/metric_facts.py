@@ -31,8 +31,9 @@ HIDDEN_KEY = "hidden_by_noise"
 DIGITS = 3
 """Significant digits of metrics."""
 _TERMS = {
-    "records": "evaluated records (a noisy count if the number is private)",
+    "records": "evaluated records (a noisy count, unless their number is public)",
     "level": "nominal coverage of the intervals",
+    "log_loss_clip": "smallest probability in the log loss",
 }
 HELD_OUT = (
     "records that no other stage read; a secret coin flip chose each of them with probability {:g}. The intervals "
