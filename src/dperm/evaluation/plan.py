@@ -338,8 +338,8 @@ class EvaluationPlan:
                 Fact(
                     "evaluation.log_loss",
                     "Brier score and log loss follow from the {bins} score bins (T85). A separate sum of log losses of "
-                    "at most {largest:.3g} would need its own share of the guarantee. Even with the whole guarantee, its "
-                    "noise would have standard deviation {alone:.3g} (T89).",
+                    "at most {largest:.3g} would need its own share of the guarantee. Even with the whole guarantee, "
+                    "its noise would have standard deviation {alone:.3g} (T89).",
                     {"bins": len(self.edges) - 1, "largest": largest, "alone": alone},
                 )
             )
