@@ -137,8 +137,8 @@ def _require_new_records(account: "Account", estimator: Any, data: Path) -> None
     if record is not None and account.has_trained(record.ledger, data):
         raise LedgerError(
             f"the model was fitted to {data}, as the ledger shows: metrics on training records are too good, and their "
-            "intervals do not have the stated coverage. Nothing was charged. Use records that the model was not trained "
-            "on, or add --training-records."
+            "intervals do not have the stated coverage. Nothing was charged. Use records that the model was not "
+            "trained on, or add --training-records."
         )
 
 
