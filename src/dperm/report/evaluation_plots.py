@@ -26,7 +26,7 @@ _MOST_CELLS = 12
 """Largest number of classes with numbers in the cells of a confusion matrix."""
 _DARK = 0.55
 """Share above which a cell is dark, so that its text is white."""
-_WIDEST = 0.7
+_WIDEST = 0.5
 """Intervals of calibration bins longer than this are left out: the noise hides these bins."""
 
 
@@ -86,7 +86,7 @@ def plot_calibration(
 ) -> "Axes":
     """Plot the share of positive records against the score, with an interval for each score bin.
 
-    Bins whose records are hidden by the noise, with an interval longer than 0.7, are left out.
+    Bins whose records are hidden by the noise, with an interval longer than 0.5, are left out.
 
     Parameters
     ----------
