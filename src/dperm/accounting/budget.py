@@ -99,8 +99,8 @@ class Reservation(Protocol):
         name
             Name of the stage. Each name can be used only once per reservation.
         facts
-            Public JSON data: the digest of the output, and consequences of the output. Facts must not depend on private
-            data in any other way, because readers see them even if the release fails later.
+            Public JSON data: the digest of the output, and values computed from the output. Facts must not depend on
+            private data in any other way, because readers see them even if the release fails later.
 
         Raises
         ------

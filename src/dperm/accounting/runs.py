@@ -134,7 +134,7 @@ class Runs(ABC):
     @property
     @abstractmethod
     def no_run_probability(self) -> float:
-        """P(K = 0), with which nothing is released."""
+        """P(K = 0), the probability that nothing is released."""
 
     @abstractmethod
     def probability(self, count: int) -> float:
@@ -142,7 +142,10 @@ class Runs(ABC):
 
     @abstractmethod
     def log_slope(self, rank: ArrayLike) -> Array:
-        """Return log f'(1 - u) at ranks u in [0, 1], to about 1e-14 absolute per unit of its size; it falls with u."""
+        """Return log f'(1 - u) at ranks u in [0, 1], with f(x) = E x^K; it falls with u.
+
+        The error is about 1e-14 times 1 + abs(log f'(1 - u)).
+        """
 
     @abstractmethod
     def slope_decay(self, rank: ArrayLike) -> Array:

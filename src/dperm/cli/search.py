@@ -15,11 +15,11 @@ from dperm.errors import ParameterError
 
 HELP = """Search over settings of a private fit, under one guarantee, and write the best model to a file.
 
-Give the values to try with --setting, once for each parameter; all combinations are settings. Secret randomness splits
-the records into training and validation records. The command trains models with a part of the epsilon, scores them on
-the validation records with noise, and releases the best model, its setting and its score. All other models and scores
-stay secret. With three or more settings, the number of trainings is random and must stay secret too: do not publish the
-elapsed time, which can reveal it.
+Use --setting once for each parameter to list the values to try. Each combination of values is one setting. Secret
+randomness splits the records into training and validation records. The command trains models with a part of the
+epsilon, scores them on the validation records with noise, and releases the best model, its setting and its score. All
+other models and scores stay secret. With three or more settings, the number of trainings is random and must stay
+secret too: do not publish the elapsed time, which can reveal it.
 
 "dperm fit" without a search is often as good: its default settings need no data, and it has the whole epsilon. The
 output states the price of the search.

@@ -123,7 +123,8 @@ class PublicEncoder:
             are zero, so the number of stored entries reveals nothing: one entry for each declared column, and two for
             a `Numeric` column with ``bins`` or ``missing``.
         unseen
-            Treatment of values outside the declarations. "raise" raises DataError. "other" encodes them so that
+            Treatment of undeclared categories, and of missing values that a column does not allow. Numbers outside
+            their bounds are always clipped. "raise" raises DataError. "other" encodes them so that
             the norm of the row stays at most ``norm``: an undeclared category as ``other``, and a missing value
             according to the ``missing`` or ``impute`` setting of the column. If the column has no such setting, its
             features are 0. Text in a `Numeric` column counts as missing.
@@ -136,8 +137,9 @@ class PublicEncoder:
         Raises
         ------
         DataError
-            If a declared column is missing or contains dates or other objects, or if ``unseen`` is "raise" and a value
-            is outside its declaration. The message names the column and the rule, but not the value.
+            If a declared column is missing or contains dates or other objects, or if ``unseen`` is "raise" and a column
+            contains an undeclared category or a missing value that its declaration does not allow. The message names
+            the column and the rule, but not the value.
         ParameterError
             If ``unseen`` is neither "raise" nor "other".
         """

@@ -337,9 +337,9 @@ class EvaluationPlan:
             facts.append(
                 Fact(
                     "evaluation.log_loss",
-                    "Brier score and log loss follow from the {bins} score bins (T85). A separate sum of log losses of "
-                    "at most {largest:.3g} would need its own share of the guarantee. Even with the whole guarantee, "
-                    "its noise would have standard deviation {alone:.3g} (T89).",
+                    "Brier score and log loss follow from the {bins} score bins (T85). A separate sum of log losses, "
+                    "each at most {largest:.3g}, would need its own share of the guarantee. Even with the whole "
+                    "guarantee, its noise would have standard deviation {alone:.3g} (T89).",
                     {"bins": len(self.edges) - 1, "largest": largest, "alone": alone},
                 )
             )
@@ -452,7 +452,8 @@ class EvaluationPlan:
     def draw(self, private: PrivateScores, stream: Stream) -> Metrics:
         """Return the metrics of the evaluated records.
 
-        **Only this method uses data and noise.** It raises no error that depends on the records; there may be none.
+        **Only this method combines private data with noise.** It raises no error that depends on the records; there may
+        be none.
 
         Parameters
         ----------

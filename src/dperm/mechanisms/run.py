@@ -116,7 +116,7 @@ class Run(Generic[Raw]):
         name
             Name of the stage; each name once.
         facts
-            Public JSON data: the digest of the output of the stage, and consequences of the output.
+            Public JSON data: the digest of the output of the stage, and values computed from the output.
 
         Raises
         ------

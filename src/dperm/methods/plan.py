@@ -159,7 +159,7 @@ class Plan(ABC):
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
         """Return the coefficients to release.
 
-        **Only this method uses data and noise.** `run` calls it once the budget is charged.
+        **Only this method combines private data with noise.** `run` calls it once the budget is charged.
 
         Parameters
         ----------

@@ -97,9 +97,9 @@ class SearchPlan:
     """Plan of a search over a finite list of settings, made from public numbers (T93).
 
     A secret split gives each record to training or to validation. Every trial trains with one setting on the training
-    records, and scores the model with noise on the validation records. Two settings are both trained, and their
-    trainings composed. From three settings on, a secret random number of independent trials draw their settings
-    uniformly, and the outcome with the best score is released (T80).
+    records, and scores the model with noise on the validation records. If there are two settings, both are
+    trained, and their trainings are composed. If there are three or more, there is a secret random number of
+    independent trials. Each draws its setting uniformly, and the outcome with the best score is released (T80).
 
     Attributes
     ----------

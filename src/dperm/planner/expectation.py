@@ -173,8 +173,8 @@ def expected_accuracy(
 ) -> ExpectedAccuracy:
     """Return the expected accuracy of `PrivateLogisticRegression` with its defaults on simulated tables of this shape.
 
-    The noise has the exact distribution of the estimator, but is drawn from a seed. The results are NOT PRIVATE; the
-    simulated tables contain no real records.
+    The noise has exactly the distribution of the noise of the estimator, but is drawn from a seed. The results are
+    therefore NOT PRIVATE, but the simulated tables contain no real records.
 
     Parameters
     ----------

@@ -192,7 +192,7 @@ class RecordsByTrial:
 def records_for_accuracy(
     shape: Shape, goal: Goal, *, loss: float = 0.01, method: str = "auto", trials: Trials | None = None
 ) -> RecordsByTrial:
-    """Return the smallest number of records at which privacy costs at most ``loss`` of accuracy, on simulated tables.
+    """Return the smallest number of simulated records at which privacy lowers the accuracy by at most ``loss``.
 
     The accuracies with and without privacy are compared on tables with the same number of rows, at least ten per
     column. With fewer rows, even a model without privacy learns little. At every size, the classes are as hard to
@@ -219,7 +219,7 @@ def records_for_accuracy(
     Raises
     ------
     ParameterError
-        If always guessing the larger class costs at most ``loss`` of accuracy.
+        If always guessing the larger class lowers the accuracy by at most ``loss``.
     """
     search = _Search(shape, checked_goal(goal), method, trials or Trials())
     target = _checked_loss(loss, shape)

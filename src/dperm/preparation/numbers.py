@@ -281,7 +281,7 @@ class NumberPlan:
     def draw(self, private: PrivateColumns, stream: Stream) -> PreparedNumbers:
         """Return the released facts about the columns.
 
-        **Only this method uses data and noise.**
+        **Only this method combines private data with noise.**
         """
         counts = private.counts.reshape(-1, BINS).sum(axis=0) if self.pooled else private.counts
         profiles = noisy_profiles(counts, self.profile_noise, threshold=self.profile_threshold, stream=stream)

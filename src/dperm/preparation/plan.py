@@ -280,7 +280,8 @@ class PreparationPlan:
         rows = () if self.norm_noise is None else (row_norm_fact(self.norm_noise),)
         held_out = (
             "preparation.read_share",
-            "These numbers count all records of the table. The preparation reads each one with probability {share:g}.",
+            "These numbers refer to the whole table, although the preparation reads each record only with probability "
+            "{share:g}.",
             {"share": self.read_share},
         )
         return (
@@ -382,9 +383,9 @@ class PreparationPlan:
     def draw(self, private: "PrivateColumns", stream: Stream) -> PreparedTable:
         """Return the released table: profile, values of text columns, and histograms of numbers.
 
-        **Only this method uses data and noise.** Noise is drawn for every bin of the profile and every interval of
-        numbers. A value of a text column is released if its noisy count is above the threshold. The threshold is raised
-        by one step of the grid, because the noise is rounded.
+        **Only this method combines private data with noise.** Noise is drawn for every bin of the profile and every
+        interval of numbers. A value of a text column is released if its noisy count is above the threshold. The
+        threshold is raised by one step of the grid, because the noise is rounded.
         """
         profiles = noisy_profiles(private.counts, self.profile_noise, threshold=self.profile_threshold, stream=stream)
         edges = [

@@ -43,7 +43,9 @@ def describe_schema(schema: Schema, public: Mapping[str, object]) -> list[str]:
     listed = encoders if isinstance(encoders, list) else []
     known = PREPARATION in public or any(isinstance(one, Mapping) and "guarantee" in one for one in listed)
     separate = bool(found) and not known
-    target = [] if schema.target is None else [_target(schema.target)]
+    preparation = public.get(PREPARATION)
+    found_labels = isinstance(preparation, Mapping) and preparation.get("target") is not None
+    target = [] if schema.target is None else [_target(schema.target) + "; found privately" * found_labels]
     empty = [NOTHING_FOUND] if prepared and all(_is_left_out(schema, name) for name in prepared) else []
     return [*columns, *target, *empty, *([SEPARATE] if separate else [])]
 

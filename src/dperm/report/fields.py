@@ -266,6 +266,12 @@ ITEMS = tuple(item for tier in TIERS for item in tier.items)
 """The 31 numbered fields."""
 
 
-def gap_text(key: str) -> str:
-    """Return the text shown in place of a missing field."""
-    return f"{'Required. ' if key in REQUIRED else ''}To be stated by the curator: {HINTS[key]}"
+MEASURED = "utility"
+OTHER_MEASUREMENTS = "measurements of utility that are not listed above, and a description of the test data."
+"""Hint of the field on utility of a release with private metrics."""
+
+
+def gap_text(key: str, *, known: bool = False) -> str:
+    """Return the text shown in place of a missing field; ``known`` says that facts of the run stand above it."""
+    hint = OTHER_MEASUREMENTS if known and key == MEASURED else HINTS[key]
+    return f"{'Required. ' if key in REQUIRED else ''}To be stated by the curator: {hint}"

@@ -75,7 +75,7 @@ def _field(key: str, value: object) -> Iterator[str]:
         yield from (*markdown_lines(for_display(key, _without_event(known))), "")
     yield from _table(key, known)
     if stated == names.NOT_STATED:
-        yield from (f"**GAP.** {escape_markdown(gap_text(key))}", "")
+        yield from (f"**GAP.** {escape_markdown(gap_text(key, known=known is not None))}", "")
     elif stated is not None:
         yield from ("Stated by the curator:", "", *markdown_lines(for_display(key, stated)), "")
 

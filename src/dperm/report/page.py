@@ -183,7 +183,8 @@ def _field_html(key: str, value: object) -> str:
     known, stated = known_part(key, value), stated_part(key, value)
     parts = [] if known is None else [_known_html(key, known)]
     if stated == names.NOT_STATED:
-        parts.append(f'<p class="gap" data-gap="{key}"><strong>Gap.</strong> {escape(gap_text(key))}</p>')
+        hint = escape(gap_text(key, known=known is not None))
+        parts.append(f'<p class="gap" data-gap="{key}"><strong>Gap.</strong> {hint}</p>')
     elif stated is not None:
         parts.append(
             f'<div class="stated"><span class="by">Stated by the curator</span>{_value_html(key, stated)}</div>'

@@ -86,7 +86,7 @@ ALL_ITERATES = (
     "The guarantee accounts for the noisy gradients of all steps. The coefficients after every step could therefore "
     "also be published, at no further cost."
 )
-FINAL_MODEL = "Only the final model is covered. Intermediate values of the solver are not, and must not be published."
+FINAL_MODEL = "Intermediate values of the solver are not covered and must not be published."
 SEARCH = (
     "The guarantee of one fit does not cover a search over many fits: each fit is a separate release and must be "
     "accounted for."

@@ -75,7 +75,7 @@ def gaussian_scale(spec: ProblemSpec, noise_multiplier: float) -> float:
 
 
 def relative_curvature(spec: ProblemSpec) -> float:
-    """Return the mean of the eigenvalues of one record's Hessian, divided by Lambda, rounded up.
+    """Return a bound on the mean of the nonzero eigenvalues of one record's Hessian, divided by Lambda, rounded up.
 
     For a loss with one score, this is beta/Lambda.
 

@@ -36,10 +36,11 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
     sparse : bool, default=False
         Whether to return a compressed sparse row matrix.
     unseen : {"other", "raise"}, default="other"
-        Treatment of values outside the declarations in ``transform``. "raise" raises DataError. "other" encodes them so
-        that the norm of the row stays at most ``norm``: an undeclared category as ``other``, and a missing value
-        according to the ``missing`` or ``impute`` setting of the column. If the column has no such setting, its
-        features are 0. ``fit_transform`` always raises DataError.
+        Treatment by ``transform`` of undeclared categories, and of missing values that a column does not allow. Numbers
+        outside their bounds are always clipped. "raise" raises DataError. "other" encodes them so that the norm of the
+        row stays at most ``norm``: an undeclared category as ``other``, and a missing value according to the
+        ``missing`` or ``impute`` setting of the column. If the column has no such setting, its features are 0.
+        ``fit_transform`` raises DataError for such values, whatever the setting.
 
     Attributes
     ----------
@@ -132,7 +133,8 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            If a declared column is missing, or contains a value outside its declaration, regardless of ``unseen``.
+            If a declared column is missing, or contains an undeclared category or a missing value that its declaration
+            does not allow, regardless of ``unseen``.
         """
         rows = self.fit(X)._public().transform(X, sparse=self.sparse, unseen="raise")
         return encoded(rows, self.encoding_facts)
@@ -153,7 +155,8 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            If a declared column is missing, or ``unseen`` is "raise" and a value is outside its declaration.
+            If a declared column is missing, or ``unseen`` is "raise" and a column contains an undeclared category or a
+            missing value that its declaration does not allow.
         """
         rows = self._public().transform(X, sparse=self.sparse, unseen=self.unseen)
         return encoded(rows, self.encoding_facts)

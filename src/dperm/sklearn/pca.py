@@ -182,7 +182,8 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
             If X is not a matrix of finite numbers, or is sparse and does not come from an encoder. Nothing is charged.
         LeakError
             If a pipeline fitted an earlier transformer to the private data without a guarantee, or charged it to
-            another account, or if scikit-learn evaluates its model on the private data. Nothing is charged.
+            another account, or if scikit-learn evaluates the model of the pipeline on the private data. Nothing is
+            charged.
         BudgetError
             If ``ledger`` does not cover the release. Nothing is charged.
         """

@@ -186,7 +186,8 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
             charged. Cell values of prepared columns never cause an error.
         LeakError
             If an earlier step of the pipeline was fitted to the private data without a guarantee, or was charged to
-            another account, or if scikit-learn evaluates its model on the private data. Nothing is charged.
+            another account, or if scikit-learn evaluates the model of the pipeline on the private data. Nothing is
+            charged.
         BudgetError
             If ``ledger`` does not cover the preparation. Nothing is charged.
         """

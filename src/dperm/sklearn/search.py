@@ -75,11 +75,12 @@ class _SplitRecords:
 class PrivateSearch(BaseEstimator):
     """Search over settings of a private estimator, with one guarantee for the model and the choice.
 
-    By default nothing is searched in dperm, and the default settings are often as good as the result of a search: each
-    training has a smaller epsilon, and fewer records. `plan` states the price before data are read.
+    By default, dperm searches nothing. The default settings are often as good as the result of a search, because each
+    training run of a search has a smaller epsilon and fewer records. `plan` states the price before data are read.
 
-    Secret randomness splits the records into training and validation records. Two settings are both trained. From three
-    settings on, a secret random number of trials draw their settings independently. Models are scored with noise on the
+    Secret randomness splits the records into training and validation records. If there are two
+    settings, both are trained. If there are three or more, there is a secret random number of trials, and each draws
+    its setting independently. Models are scored with noise on the
     validation records, and the best one is released with its setting and its score (T93). The other models, their
     scores and the number of trials are never shown. The guarantee does not cover the running time, which can reveal the
     number of trials (T80): do not publish it.
@@ -98,8 +99,9 @@ class PrivateSearch(BaseEstimator):
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     runs : Runs, default=None
-        Law of the number of trials, such as ``Runs.geometric(mean=10)``. None trains both of two settings. For three
-        and more, it is a negative binomial law with which the best setting is tried with probability 0.9.
+        Law of the number of trials, such as ``Runs.geometric(mean=10)``. With None, two settings
+        are both trained. For three or more, the number of trials has a negative binomial law under which the best
+        setting is tried with probability 0.9.
     validation : float, default=0.15
         Share of the records on which models are scored, at most 0.5.
     n : int, default=None
@@ -116,8 +118,8 @@ class PrivateSearch(BaseEstimator):
     best_params_ : dict
         Setting of this model.
     best_score_ : float
-        Noisy accuracy on the validation records, or minus the noisy mean of the squared errors, clipped at half the
-        label range. It is the largest of several, and therefore biased upwards.
+        Noisy accuracy on the validation records. For a regression, minus the noisy mean of the squares of the errors,
+        where each error is clipped at half the label range. It is the largest of several, and therefore biased upwards.
     guarantee_ : ApproxDP or None
         Guarantee of the search; None for a seeded fit.
     profile_, record_, statement_
@@ -186,8 +188,8 @@ class PrivateSearch(BaseEstimator):
         ----------
         train : callable
             Function ``train(setting, records, goal)`` that reads ``records.X`` and ``records.y`` and returns a model.
-            The training must meet ``goal``, an `ApproxDP`, without a ledger. Errors that it raises must follow from
-            released values.
+            The training must meet ``goal``, an `ApproxDP`, without a ledger. Whether it raises an
+            error may depend only on released values.
         settings : mapping or sequence of mappings
             Settings, as in the constructor.
         task : {"classification", "regression"}, default="classification"
@@ -431,7 +433,7 @@ class PrivateSearch(BaseEstimator):
         Raises
         ------
         ParameterError
-            If no file holds such a model, or if ``path`` exists and ``overwrite`` is False.
+            If models of this type cannot be saved to a file, or if ``path`` exists and ``overwrite`` is False.
         """
         check_is_fitted(self)
         if not hasattr(self.best_estimator_, "save"):

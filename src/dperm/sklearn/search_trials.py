@@ -61,7 +61,7 @@ class TrainingFunction:
     ----------
     train
         Function ``train(setting, records, goal)`` that returns a model. It reads ``records.X`` and ``records.y`` and
-        meets ``goal``, also if there are no records. Whether it raises an error must follow from released values. It
+        meets ``goal``, also if there are no records. Whether it raises an error may depend only on released values. It
         may return a `Release` of the model.
     task
         "classification" or "regression".

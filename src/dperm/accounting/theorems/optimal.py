@@ -100,7 +100,7 @@ def heterogeneous_composition_delta(
 
     Theorem T14 [Murtagh & Vadhan 2016, Thm 1.5].
         1 - prod(1-delta_i) (1 - sum_S (e^{sum_S eps_i} - e^{eps_g + sum_{not S} eps_i})_+ / prod(1+e^{eps_i})),
-        where S ranges over all subsets.
+        where eps_g = ``total_epsilon`` and S ranges over all subsets of the mechanisms.
 
     Erratum E29: lecture S1 (see docs/errata.md) refers to Kairouz et al. for this case, but their heterogeneous bound
     is not optimal. The optimal bound is #P-hard to compute. Equal epsilons are merged into binomial counts. If the j-th
