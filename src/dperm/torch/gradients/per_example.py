@@ -104,9 +104,11 @@ class PerExampleGradients:
     layers
         Layer number of each trained parameter.
 
-    Notes ----- *Guarantees.* For a model accepted by ``check_model``, each example contributes a vector of norm at most
-    1 (in single precision, at most 1 + 2^-11) to the sums of `clipped_sum` (T46, T46b). The sums contain no noise, so
-    they are not private by themselves.
+    Notes
+    -----
+    *Guarantees.* For a model accepted by ``check_model``, each example contributes a vector of norm at most 1 (in
+    single precision, at most 1 + 2^-11) to the sums of `clipped_sum` (T46, T46b). The sums contain no noise, so they
+    are not private by themselves.
     """
 
     def __init__(self, model: nn.Module, *, sites: Sequence[Site] | None = None) -> None:
