@@ -221,6 +221,7 @@ def test_a_model_without_any_feature_says_so(raw, ends, answered):
     assert "show only the declared columns" in ends(0, f"{line} --schema age.toml").stdout
 
 
+@pytest.mark.filterwarnings("ignore:The metrics come from")
 def test_too_few_public_records_are_warned_about_before_the_charge(monkeypatch):
     table = {"a": range(50), "b": ["x", "y"] * 25}
     for model, given in (

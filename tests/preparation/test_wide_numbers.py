@@ -332,7 +332,8 @@ def test_scaled_tables_with_odd_cells_and_text_have_models():
     for table in tables:
         with warnings.catch_warnings(record=True, action="always") as caught:
             model = PrivateTableClassifier(encoding="scaled", epsilon=4.0, delta=1e-4).fit(table, y)
-        assert ["every prepared column" in str(one.message) for one in caught] == [True] * model.prepared_.nothing_found
+        said = [str(one.message) for one in caught if "The metrics come from" not in str(one.message)]
+        assert ["every prepared column" in one for one in said] == [True] * model.prepared_.nothing_found
         assert set(model.predict(table)) <= {"no", "yes"}
         assert 0 < model.prepared_.norm <= model.schema_.encoder.norm
     declared = PrivateTableClassifier(encoding="scaled", epsilon=4.0, delta=1e-4, columns={"b": Numeric(0, 500)})

@@ -62,7 +62,7 @@ class Constant:
 # --- one release ---
 
 
-@pytest.mark.parametrize(("adjacency", "settings"), [(ADD, TWO), (REPLACE, THREE)])
+@pytest.mark.parametrize(("adjacency", "settings"), [(ADD, TWO), pytest.param(REPLACE, THREE, marks=pytest.mark.slow)])
 def test_the_model_the_setting_and_the_score_are_one_release_with_one_entry(adjacency, settings, tmp_path):
     ledger = Ledger.open(tmp_path / "search.ledger", ApproxDP(5.0, 1e-4, adjacency), dataset="made up", blocks=4)
     search = search_of(settings, adjacency, ledger=ledger).fit(X, Y)

@@ -184,7 +184,7 @@ def test_folds_in_workers_are_found(backend, tmp_path):
 
 
 @pytest.mark.parametrize("table_model", [PrivateTableClassifier, PrivateTableRegressor])
-@pytest.mark.filterwarnings("ignore:.*records are too few", "ignore:every prepared column")
+@pytest.mark.filterwarnings("ignore:.*records are too few", "ignore:every prepared column", "ignore:The metrics come")
 def test_models_of_raw_tables_refuse_and_state_evaluations(table_model):
     pandas = pytest.importorskip("pandas")
     budget = account()

@@ -35,8 +35,8 @@ class BoundedRange(SingleEvent):
     - RDP and zCDP: tau(alpha) <= alpha epsilon^2 / 8, that is rho = epsilon^2 / 8.
     - GDP: mu = 2 Phi^-1(e^{epsilon/2}/(1 + e^{epsilon/2})), the mu of (epsilon/2)-DP.
 
-    T4 converts a range under add/remove to twice the range under replace-one. A range under replace-one implies nothing
-    under add/remove.
+    By T4, a range under add/remove implies a range twice as long under replace-one. A range under replace-one implies
+    nothing under add/remove.
 
     Parameters
     ----------

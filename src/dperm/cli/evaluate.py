@@ -25,9 +25,9 @@ Accuracy, confusion matrix, ROC curve, calibration, Brier score and log loss of 
 regression, are computed from one noisy release. Each metric has an interval that covers sampling and noise together.
 
 The model must not have been trained on the records in DATA: metrics on training records are too optimistic, and their
-intervals do not have the stated coverage. With --ledger, the file that the model was fitted to under the same ledger
-is refused, unless --training-records is given. Nothing else can be checked. To hold records out of a fit, use "dperm
-fit --holdout", which costs nothing more.
+intervals do not have the stated coverage. With --ledger, DATA is refused if it is the file that the model was fitted to
+and the fit was charged to the same ledger, unless --training-records is given. Nothing else can be checked. To hold
+records out of a fit, use "dperm fit --holdout", which costs nothing more.
 
 No value in DATA is refused: undeclared labels count as errors, and values outside the schema are encoded as in
 predictions. Failures before the charge cost nothing; the charge is not refunded if a later step fails. The output

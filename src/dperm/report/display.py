@@ -44,7 +44,7 @@ _ATTACK_TERMS = {
 _MECHANISM_TERMS = {
     "clip": "clipping norm",
     "clip_norm": "clipping norm",
-    "clip_share": "clip (clipping norm as a fraction of its largest useful value)",
+    "clip_share": "clip (clipping norm as a fraction of its largest allowed value)",
     "determinant_loss": "part of epsilon spent on the Jacobian determinant",
     "error_noise_scale": "standard deviation of the noise that covers rounding errors",
     "failure": "probability that a sample is too large for the rounding-error bound",

@@ -137,7 +137,8 @@ def minami_temperature(
     AdjacencyError
         If ``adjacency`` is add/remove.
     AssumptionError
-        If epsilon > 1, where the formula can fail. At epsilon = 10 and delta = 1e-5, linear losses exceed the bound.
+        If epsilon > 1, where the formula can fail. At epsilon = 10 and delta = 1e-5, the true delta for linear losses
+        is 1.68e-5.
     """
     _check_minami_conditions(epsilon, adjacency)
     epsilon, slope = positive_epsilon("epsilon", epsilon), constant("lipschitz", lipschitz)

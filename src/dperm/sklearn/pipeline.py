@@ -62,8 +62,8 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
     steps : list of (str, estimator)
         A `PrivateTableEncoder` or, if all columns are declared, a `PublicTableEncoder`; then a private linear model.
         The encoder chooses ``columns`` and ``encoding``. The model chooses ``method``, ``clip``, its loss, and
-        ``classes`` or ``label_range`` if they are public. All other parameters keep their defaults: the pipeline sets
-        them.
+        ``classes`` or ``label_range`` if they are public. Leave all other parameters of the
+        steps at their defaults; the pipeline sets them.
     epsilon : float, default=1.0
         Privacy-loss bound of the schema, the model and the metrics together.
     delta : float, default=1e-6
@@ -209,13 +209,13 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
 
     @property
     def columns(self) -> Mapping[str, AnyColumn] | None:
-        """Declarations of some columns, by the encoder."""
+        """Public declarations of some columns: the encoder's parameter ``columns``."""
         found: Mapping[str, AnyColumn] | None = self._first.columns
         return found
 
     @property
     def clip(self) -> float | None:
-        """Clipping norm, by the model."""
+        """Clipping norm: the model's parameter ``clip``."""
         found: float | None = self._last.clip
         return found
 

@@ -75,8 +75,9 @@ class _SplitRecords:
 class PrivateSearch(BaseEstimator):
     """Search over settings of a private estimator, with one guarantee for the model and the choice.
 
-    By default, dperm searches nothing. The default settings are often as good as the result of a search, because each
-    training run of a search has a smaller epsilon and fewer records. `plan` states the price before data are read.
+    Without this class, dperm does not search over settings. The default settings are often as good as the result of a
+    search, because each training run of a search has a smaller epsilon and fewer records. `plan` states the price
+    before data are read.
 
     Secret randomness splits the records into training and validation records. If there are two
     settings, both are trained. If there are three or more, there is a secret random number of trials, and each draws

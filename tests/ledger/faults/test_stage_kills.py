@@ -13,7 +13,7 @@ from dperm.ledger import verify
 RELEASE = "staged_releases:three_stages"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def location(request, tmp_path):
     if request.param == "sqlite":
         yield str(tmp_path / "census.ledger")
@@ -58,7 +58,9 @@ def test_a_release_that_nobody_kills_is_released(location):
     assert [booking.state.value for booking in ledger.bookings()] == ["committed"]
 
 
-@pytest.mark.parametrize("stages", range(len(STAGES) + 1))
+@pytest.mark.parametrize(
+    "stages", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(2, marks=pytest.mark.slow), 3]
+)
 def test_a_kill_after_a_stage_of_a_table_model_releases_nothing_and_stays_charged(tmp_path, stages):
     """The whole pipeline: private schema, model and metrics are one charge (T70, T71)."""
     location = str(tmp_path / "census.ledger")

@@ -25,7 +25,7 @@ def price(rule: Filter, event: Event) -> Cost:
     Returns
     -------
     tuple of float
-        One finite cost for each name of the filter.
+        One finite cost for each of ``rule.names``.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def left(rule: Filter, spent: Amounts) -> Amounts:
     Returns
     -------
     tuple of Fraction
-        One amount for each name of the filter.
+        One amount for each of ``rule.names``.
     """
     return tuple(most - used for most, used in zip(rule.capacity, spent, strict=True))
 

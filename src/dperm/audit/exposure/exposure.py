@@ -44,7 +44,7 @@ class Exposure:
 
     The secret of lowest perplexity has rank 1. A secret outside the training data has an exposure of `CHANCE` bits on
     average, and of more than b bits with probability 2^-b. Equally likely candidates share their middle rank, so an
-    uninformative model gives every secret an exposure of 1 bit.
+    uninformative model gives every secret in a large space an exposure of about 1 bit.
 
     Attributes
     ----------

@@ -118,7 +118,8 @@ class PostgresStore:
     def write(self, accounts: Iterable[str]) -> Iterator[PostgresBooks]:
         """Yield the books for writing.
 
-        Waits for other changes of the same accounts, and at an opening for other openings.
+        Waits for other changes to the same accounts. When an account is opened, also waits for other openings to
+        finish.
         """
         with transaction(self.location, _CHANGE) as connection:
             self._prepare(connection)

@@ -33,10 +33,10 @@ class Quantile(GridSelection[float]):
         cost(h) = max(0, #{x < h} - q n, q n - #{x <= h})
 
     is the number of records between h and the quantile, and Delta is max(q, 1 - q) under add/remove and 1 under
-    replace-one. The cost is constant between two adjacent records. The release therefore first draws an interval
-    between adjacent records, with a weight that includes its length, and then a uniform candidate in this interval. The
-    probabilities are exact (T10): q is a multiple of 2^-20, so costs are exact doubles for up to 2^33 records, and the
-    draw among the candidates is exact.
+    replace-one. The cost is the same for all candidates between two consecutive values of the data. The release
+    therefore first draws an interval between consecutive values, with a weight that includes its length, and then a
+    uniform candidate in this interval. The probabilities are exact (T10): q is a multiple of 2^-20, so costs are exact
+    doubles for up to 2^33 records, and the draw among the candidates is exact.
 
     Parameters
     ----------

@@ -57,10 +57,10 @@ class Threshold(GridSelection[Cut]):
     number of misclassified records. Under replace-one every count changes by -1 to 1, and r = epsilon/2. Under
     add/remove all counts change in one direction, by 0 to 1, and r = epsilon (T8).
 
-    The number of errors is constant between two adjacent records. The release therefore first draws an interval between
-    adjacent records, with a weight that includes its length, and then a uniform threshold in this interval. The
-    probabilities are exact (T10). Errors are counted on the unclipped data, so a record outside the bounds still causes
-    at most one error.
+    The number of errors is the same for all thresholds between two consecutive values of the data. The release
+    therefore first draws an interval between consecutive values, with a weight that includes its length, and then a
+    uniform threshold in this interval. The probabilities are exact (T10). Errors are counted on the unclipped data, so
+    a record outside the bounds still causes at most one error.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class Threshold(GridSelection[Cut]):
     def error_bound(self, probability: float) -> float:
         """Return a bound on the number of errors in excess of the best rule (T61).
 
-        The bound is (ln G + ln(1/probability)) / r, rounded up. Divided by n it is the excess empirical risk,
+        The bound is (ln G + ln(1/probability)) / r, rounded up. Divided by n, it bounds the excess empirical risk:
         2 (ln G + ln(1/probability)) / (n epsilon) under replace-one and half of that under add/remove.
 
         Parameters
@@ -197,8 +197,9 @@ class Threshold(GridSelection[Cut]):
         return self._release(lambda: self.stretches(data, labels), budget, bits)
 
     def stretches(self, data: ArrayLike, labels: ArrayLike) -> EqualCostRuns:
-        """Return all rules in runs with the same number of errors. The result is **not private**.
+        """Return all rules, grouped into runs of consecutive rules with the same number of errors.
 
+        The result is **not private**.
         Rules of the reverse direction come after the others.
 
         Parameters
