@@ -54,7 +54,7 @@ def evaluate(
         ),
     ] = None,
     epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
+    delta: options.PositiveDelta = None,
     adjacency: options.Relation = None,
     groups: options.GroupColumn = None,
     positive: Annotated[

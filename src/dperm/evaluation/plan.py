@@ -114,7 +114,7 @@ class EvaluationPlan:
         Public range of the labels; None for a classification, or until `with_labels`.
     positive
         Class of the ROC curve, calibration, Brier score and log loss. For two classes, the second one by default. For
-        more classes, None releases none of these, and a class releases a second histogram.
+        more classes, these metrics are released only if a class is given, and need a second histogram.
     bins
         "auto", an even number of score bins, or edges from 0 to 1 that contain 0.5. See `score_edges`.
     groups
@@ -206,7 +206,7 @@ class EvaluationPlan:
         Raises
         ------
         AssumptionError
-            If the event would change: a class of the curves among more than two classes needs a second histogram.
+            If the event would change: with more than two classes, ``positive`` needs a second histogram.
         """
         found = replace(self, classes=None if classes is None else tuple(classes), label_range=label_range)
         if found.event != self.event:
@@ -228,7 +228,7 @@ class EvaluationPlan:
 
     @property
     def positive_place(self) -> int | None:
-        """Place of the class of the curves; None if there are no curves."""
+        """Index in ``classes`` of the positive class of the curves; None if there are no curves."""
         assert self.classes is not None
         if self.positive is None:
             return 1 if self.is_binary else None
@@ -452,8 +452,8 @@ class EvaluationPlan:
     def draw(self, private: PrivateScores, stream: Stream) -> Metrics:
         """Return the metrics of the evaluated records.
 
-        **Only this method combines private data with noise.** It raises no error that depends on the records; there may
-        be none.
+        **Only this method combines private data with noise.** It raises no error that depends on the records, even
+        if there are no records.
 
         Parameters
         ----------

@@ -104,8 +104,8 @@ class LaplaceMechanism(AdditiveMechanism):
     ) -> "LaplaceMechanism":
         """Return the mechanism for an L2 sensitivity and an L2 error, using ||x||_1 <= sqrt(d) ||x||_2.
 
-        The guarantee is exactly pure in any dimension. The root mean square of the noise is sqrt(2d/(d + 1)) times that
-        of `GammaNormMechanism`.
+        For a PureDP goal, the guarantee is pure in any dimension. The root mean square of the noise is sqrt(2d/(d + 1))
+        times that of `GammaNormMechanism`.
 
         Parameters
         ----------

@@ -233,8 +233,9 @@ def random_order(count: int, stream: Stream) -> Places:
 class BoltOn:
     """Permutation SGD whose last iterate is perturbed once (T33), under replace_one only.
 
-    SGD makes passes over the records in random order. The noise is calibrated to the same sensitivity as in output
-    perturbation, 2L/Lambda. No minimiser has to be certified, since the released point need not be near a minimiser.
+    SGD makes passes over the records in random order. With decreasing steps, the noise is calibrated to the same
+    sensitivity as in output perturbation, 2L/Lambda; with a constant step, to the sensitivity for this step (T33, T34).
+    No minimiser has to be certified, since the released point need not be near a minimiser.
     Defaults follow from public constants.
 
     Parameters

@@ -20,8 +20,8 @@ def evaluation_histogram_sensitivity(histograms: int, adjacency: Adjacency) -> f
     """Return the L2 sensitivity of histograms of evaluated records, released as one vector (T85).
 
     A record adds 1 to exactly one cell of each histogram: sqrt(h) under add/remove. A replaced record lowers one cell
-    and raises another in each histogram: sqrt(2 h) under replace-one. One histogram has 1 and sqrt(2), two have sqrt(2)
-    and 2. The histograms share the records, so each of them counts.
+    and raises another in each histogram: sqrt(2 h) under replace-one. For one histogram, the sensitivity is 1 or
+    sqrt(2); for two, sqrt(2) or 2. Every record is in all histograms, so each histogram adds to the sensitivity.
 
     Parameters
     ----------

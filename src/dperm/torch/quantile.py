@@ -74,7 +74,8 @@ class QuantileClipping:
         clip_norm
             Current clipping norm.
         noisy_count
-            Released sum of sin(f) b.
+            Released noisy sum of sin(f) b, where b is 1 for an example whose gradient norm is at most ``clip_norm``,
+            and -1 for any other.
         expected
             Expected number of examples in the sample.
 

@@ -386,7 +386,7 @@ class PrivateTraining:
         return True
 
     def whole(self, part: MicroBatch) -> FailOnError:
-        """Charge before the first part of an ordinary sample, and guard the step against errors.
+        """Charge the run before its first micro-batch outside a rehearsal, and return the guard of the step.
 
         Parameters
         ----------

@@ -176,9 +176,9 @@ FLAT = 1e-3  # an epsilon below FLAT/c is told to goal * FLAT/c only: delta is a
 def epsilon_bracket(composition: Composition, delta: float, goal: float = 1e-6) -> tuple[float, float]:
     """(lower, upper) bounds on the smallest epsilon >= 0 with delta(epsilon) <= ``delta``.
 
-    The mass at infinity is the caller's: this is about the losses given that they are finite. Refines until the
-    bracket is ``goal`` wide, relative, or the lattices have as many points as are allowed. A Chernoff bound and 0 are
-    always there, so no valid input fails (below delta = 1e-300 they are all there is).
+    The bounds are conditional on finite losses; the caller accounts for the mass at infinity. The lattices are refined
+    until the relative width of the bracket is ``goal`` or their size limit is reached. A Chernoff bound and 0 are
+    always available as upper and lower bounds, so no valid input fails. Below delta = 1e-300, only these are used.
     """
     if delta >= 1 or not composition.steps:
         return 0.0, 0.0

@@ -34,7 +34,7 @@ def audit(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Finding:
-    """Run ``subject`` many times, with or without the record by a coin flip, and guess each flip from the output.
+    """Run ``subject`` many times, with the record if a coin flip says so, and guess each flip from the output.
 
     **Guarantees.** If the subject satisfies its claim, the finding reports a violation with probability at most 1 -
     confidence over the coin flips and the noise (A4, A5). This holds for any scores, neighbours and number of runs; a

@@ -121,9 +121,10 @@ class Displacement:
 def output(plan: OutputPlan, *, progress: Callable[[float], None] | None = None) -> Finding:
     """Return a lower bound on the epsilon of output perturbation, exact for the noise distribution before rounding.
 
-    Both data sets pass through the plan's bounds and its solver. Noise with density ~ e^{-||x||/s} around two points
-    has the largest privacy loss ||theta - theta'||/s, attained at theta (T7). Gaussian noise is exactly mu-GDP with mu
-    = ||theta - theta'||/sigma (T6). The sensitivity of these data sets is close to the bound of T30.
+    The audit builds neighbouring data sets, enforces the plan's bounds on them, and finds their minimizers theta and
+    theta' with the plan's solver. Noise with density ~ e^{-||x||/s} around theta and theta' has the largest privacy
+    loss ||theta - theta'||/s, attained at theta (T7). Gaussian noise is exactly mu-GDP with mu = ||theta -
+    theta'||/sigma (T6). The data sets are chosen so that ||theta - theta'|| is close to the sensitivity bound of T30.
 
     Parameters
     ----------

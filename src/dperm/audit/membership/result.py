@@ -33,8 +33,8 @@ class MembershipResult:
     baseline
         ROC curve of an attack on the same models with one threshold for all records, for comparison.
     adjacency
-        Neighbouring relation between "in" and "out"; None if the relation is unknown, as for a given model and given
-        records.
+        Neighbouring relation between "in" and "out"; None if the relation is unknown, as in `lira_against` without
+        independent coins.
     facts
         Facts about the attack, such as the numbers of models and records.
     """

@@ -283,7 +283,7 @@ def records_by_trial(
     delta: models.DeltaWithoutAccount = None,
     adjacency: models.RelationWithoutAccount = None,
     n: options.Rows = None,
-    method: models.MethodName = "auto",
+    method: options.TrialMethodName = "auto",
     feature_norm: options.FeatureNorm = None,
     balance: options.Balance = None,
     baseline: options.Baseline = None,

@@ -105,6 +105,13 @@ TriedMethodName = Annotated[
         help="Method: auto, objective, output, gradient, sgd, bolt_on or posterior.",
     ),
 ]
+TrialMethodName = Annotated[
+    str,
+    typer.Option(
+        "--method", metavar="NAME", help="Method: auto, objective, output, gradient, sgd, bolt_on or posterior."
+    ),
+]
+"""Method of trials on simulated tables."""
 EXCESS_HELP = "Target for the proved bound on the expected excess risk."
 LOSS_HELP = "Largest acceptable accuracy loss due to privacy."
 TargetExcess = Annotated[float | None, number("--target-excess", EXCESS_HELP)]

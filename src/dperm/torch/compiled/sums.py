@@ -35,7 +35,7 @@ class CompiledSum:
     clip_norm
         Default clipping norm C.
     clipping
-        Norm to bound.
+        Kind of clipping: flat, per_layer or normalized.
     code
         Function that makes a graph executable; the default compiles the graph.
 

@@ -105,7 +105,7 @@ def clipping_weights(clipping: Clipping, clip_norm: float, layers: Sequence[Grad
     Parameters
     ----------
     clipping
-        Norm to bound.
+        Kind of clipping: flat, per_layer or normalized.
     clip_norm
         Clipping norm C, between `SHORTEST_CLIP` and `LONGEST_CLIP`.
     layers

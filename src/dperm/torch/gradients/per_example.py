@@ -52,7 +52,7 @@ class UnclippedGradients(NamedTuple):
     layers
         Layer number of each parameter.
     clipping, clip_norm
-        Norm to bound, and clipping norm C.
+        Kind of clipping (flat, per_layer or normalized), and clipping norm C.
     double
         Whether norms and sums use double precision.
     device
@@ -159,7 +159,7 @@ class PerExampleGradients:
         clip_norm
             Clipping norm C.
         clipping
-            Norm to bound.
+            Kind of clipping: flat, per_layer or normalized.
         keep
             Mask of the examples to include; False marks padding.
         double
@@ -210,7 +210,7 @@ class PerExampleGradients:
         losses
             One loss per example.
         clipping
-            Norm to bound.
+            Kind of clipping: flat, per_layer or normalized.
         clip_norm
             Clipping norm.
         double

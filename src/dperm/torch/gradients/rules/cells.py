@@ -19,7 +19,7 @@ CellStep = Callable[[Tensor, Tensor, tuple[Tensor, ...], nn.RNNCellBase], tuple[
 
 
 def cell(step: CellStep) -> Callable[[Any, Tape], Callable[..., Any]]:
-    """Return a factory of forward passes for recurrent cells that use ``step``."""
+    """Return a factory of forward passes that apply ``step``, for recurrent cells."""
 
     def make(module: nn.RNNCellBase, tape: Tape) -> Callable[..., Any]:
         original = module.forward

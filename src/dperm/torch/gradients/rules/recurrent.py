@@ -68,7 +68,7 @@ def in_training(module: nn.Module) -> bool:
 
 
 def recurrent(scan: Scan) -> Callable[[Any, Tape], Callable[..., Any]]:
-    """Return a factory of forward passes for recurrent layers that use ``scan``."""
+    """Return a factory of forward passes that apply ``scan``, for recurrent layers."""
 
     def make(module: nn.RNNBase, tape: Tape) -> Callable[..., Any]:
         original = module.forward
