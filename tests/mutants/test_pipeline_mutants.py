@@ -27,8 +27,8 @@ MUTANTS = [
     Mutant(
         "the schema is found from all records (T71)",
         FIT,
-        "preparation.read(features, column, split.training)",
-        "preparation.read(features, column)",
+        "preparation.read(features, labels, rows)",
+        "preparation.read(features, labels)",
         READS,
     ),
     Mutant(

@@ -135,8 +135,8 @@ MUTANTS = [
     Mutant(
         "the preparation is not in the event of the whole (T70)",
         TRAINING,
-        "return self.preparation.event + self.training_event",
-        "return self.training_event",
+        "else self.preparation.event + self.training_event",
+        "else self.training_event",
         GOLDEN,
     ),
     Mutant(
