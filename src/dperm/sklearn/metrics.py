@@ -277,7 +277,7 @@ class PrivateMetrics(MetricPlots, BaseEstimator):
         if plan.task is TargetKind.REGRESSION:
             return plan.read(labels, predictions=_predicted(lambda: model.predict(X)), groups=groups)
         assert plan.classes is not None
-        scores = _class_scores(model, X, plan.classes)
+        scores = class_scores(model, X, plan.classes)
         if plan.is_binary:
             return plan.read(labels, scores, groups=groups)
         return plan.read(labels, scores, predictions=_predicted(lambda: model.predict(X)), groups=groups)
@@ -365,7 +365,7 @@ def _warn_seeded(stacklevel: int) -> None:
     )
 
 
-def _class_scores(model: Any, X: Any, classes: tuple[Any, ...]) -> Floats:
+def class_scores(model: Any, X: Any, classes: tuple[Any, ...]) -> Floats:
     """Return one column of scores for each class of the plan, computed record by record."""
     method = next((name for name in ("predict_proba", "decision_function") if hasattr(model, name)), None)
     if method is None or not hasattr(model, "classes_"):

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -57,6 +56,7 @@ from dperm.sklearn.files import prefers_sparse
 from dperm.sklearn.fit_result import FitResult, PrivateData, prepared_fit_result, without_release
 from dperm.sklearn.labels import PublicLabels
 from dperm.sklearn.metric_plots import MetricPlots
+from dperm.sklearn.metrics import class_scores
 
 _STAND_IN = "any column"
 LABELS = "y"
@@ -423,7 +423,8 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
             scores, predictions = None, model.predict(rows) if some else np.empty(0)
         else:
             evaluation = plan.evaluation.with_labels(classes=model.classes_.tolist())
-            scores, predictions = class_scores(model, rows) if some else np.empty((0, len(model.classes_))), None
+            classes = tuple(model.classes_.tolist())
+            scores, predictions = class_scores(model, rows, classes) if some else np.empty((0, len(classes))), None
         groups = None if evaluation.groups is None else records.table[evaluation.groups.column]
         private = evaluation.read(records.labels, scores, predictions=predictions, groups=groups)
         return evaluation.draw(private, stream)
@@ -645,17 +646,6 @@ def require_numbers(labels: CanonicalColumn) -> None:
     if np.isnan(labels.numbers).any():
         remedy = f"Correct the labels, or give {arg('invalid', 'drop')} to leave such records out."
         raise DataError("the labels must all be finite numbers.", remedy=remedy)
-
-
-def class_scores(model: Any, rows: Any) -> Floats:
-    """Return a score in [0, 1] for each row, or one for each class: probabilities where the model has them.
-
-    A model without probabilities has the logistic function of its decision values. It is increasing, so predictions and
-    the ROC curve are those of the decision values.
-    """
-    if hasattr(model, "predict_proba"):
-        return np.asarray(model.predict_proba(rows), dtype=np.float64)
-    return np.asarray(expit(model.decision_function(rows)), dtype=np.float64)
 
 
 def _stand_in(plan: TablePlan) -> PreparedTable:
