@@ -5,6 +5,7 @@
 import math
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -142,6 +143,10 @@ def test_of_what_may_be_data_a_message_shows_the_type_alone(value):
 def test_public_constants_are_shown_as_they_were_written(value):
     expected = "an object of type function" if value is checks.real else repr(value)
     assert checks.shown(value) == expected
+
+
+def test_paths_are_shown_as_text():
+    assert checks.shown(Path("/no/such")) == "'/no/such'"
 
 
 @pytest.mark.parametrize("value", [(0, 1, 1), ["a", "b", "c"], range(3), 2.5, (0, np.float64(1.5), None)])

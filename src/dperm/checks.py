@@ -7,11 +7,21 @@ NumPy scalars are accepted; booleans, strings, NaN and infinities are refused.
 """
 
 import math
+import re
+from fractions import Fraction
 from numbers import Integral, Number, Real
+from pathlib import PurePath
 
 from dperm.errors import ParameterError
 
 LARGEST_COUNT = 2**53  # beyond, counts are no longer exact in floating point
+_BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12} | {
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+    "tib": 2**40,
+}
+_SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) ?([a-z]*)", re.IGNORECASE | re.ASCII)
 
 
 def real(name: str, value: object, *, rule: str = "a finite number", remedy: str = "") -> float:
@@ -83,6 +93,19 @@ def count(name: str, value: object, remedy: str = "", *, least: int = 1, most: i
     return int(value)
 
 
+def memory_size(name: str, value: object, remedy: str = "") -> int:
+    """Return a number of bytes as an int; ParameterError unless it is a whole number >= 0 or text such as "500MB".
+
+    Units of text are B, kB, MB, GB and TB (powers of 1000), and KiB, MiB, GiB and TiB (powers of 1024), in any case.
+    """
+    found: object = value
+    if isinstance(value, str) and (parts := _SIZE.fullmatch(value.strip())) and parts[2].lower() in _BYTES:
+        found = int(Fraction(parts[1]) * _BYTES[parts[2].lower()])
+    if isinstance(found, bool) or not isinstance(found, Integral) or not 0 <= int(found) <= LARGEST_COUNT:
+        raise _refusal(name, value, 'a number of bytes from 0 to 2^53, or text such as "500MB" or "2GB"', remedy)
+    return int(found)
+
+
 def truth(name: str, value: object, remedy: str = "") -> bool:
     """Return ``value`` as a bool; ParameterError unless it is a truth value of Python or numpy."""
     from numpy import bool_  # importing dperm imports no numpy
@@ -116,10 +139,12 @@ def shown(value: object) -> str:
     -------
     str
         Text for an error message. The repr is used for numbers, text, types, None, dperm objects, and lists of at most
-        two of them.
+        two of them. A path is shown as its text.
     """
     if isinstance(value, int) and abs(value) >= 10**1000:
         return "an integer of more than a thousand digits"  # Python refuses to format it
+    if isinstance(value, PurePath):
+        return shortened(repr(str(value)))
     parts = value if isinstance(value, tuple | list) and len(value) <= 2 else [value]
     if all(_may_be_public(part) for part in parts):
         return shortened(repr(value))

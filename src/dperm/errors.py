@@ -9,13 +9,13 @@
         ├── ParameterError (ValueError)    an argument is invalid or out of range
         │   └── LeakError                  the request would release private data without a guarantee
         ├── DataError (ValueError)         private data break a rule; the message reveals nothing about them
-        │   └── DataTypeError (TypeError)  a table cell is not a number
+        │   └── DataTypeError (TypeError)  private data have the wrong type
         ├── AdjacencyError (ValueError)    a claim is not proved for the requested adjacency
         ├── AssumptionError (ValueError)   a condition of a theorem does not hold
         ├── ConversionError (ValueError)   no theorem converts one guarantee into the other
         ├── EventFormatError (ValueError)  a stored event cannot be read
         ├── ModelFormatError (ValueError)  a stored model cannot be read
-        ├── BudgetError                    the budget does not cover the request
+        ├── BudgetError                    a budget refuses a request, usually for lack of budget
         │   └── SupersededError            another run has taken over the charge of this run
         └── LedgerError                    a ledger cannot be read, written or trusted
     UserWarning
@@ -43,7 +43,7 @@ class Message:
     Parameters
     ----------
     problem
-        Sentence that states the problem, where no single argument breaks a rule.
+        Sentence that states the problem, used if no single argument breaks a rule.
     argument
         Python name of the argument.
     rule
@@ -53,7 +53,7 @@ class Message:
     remedy
         One or more sentences that tell the user how to correct the request.
     code
-        Stable identifier for programs; by default that of the class.
+        Stable identifier for programs; by default, the ``default_code`` of the class.
 
     Examples
     --------
@@ -154,8 +154,8 @@ class LeakError(ParameterError):
 class DataError(DpermError, ValueError):
     """Raised when private data are invalid.
 
-    The message contains no value, row or count. The error is usually raised before any charge; otherwise the message
-    states the charge.
+    The message contains no value, row or count. The error is usually raised before the budget is charged; otherwise the
+    message states that the budget was charged.
 
     Parameters
     ----------
@@ -167,7 +167,9 @@ class DataError(DpermError, ValueError):
 
 
 class DataTypeError(DataError, TypeError):
-    """Raised when a table cell is not a number. The message names only the column.
+    """Raised when private data have the wrong type, such as a table cell that is not a number.
+
+    The message may name the column, but never a record or a value.
 
     Parameters
     ----------
@@ -179,7 +181,7 @@ class DataTypeError(DataError, TypeError):
 
 
 class AdjacencyError(DpermError, ValueError):
-    """Raised when a claim is proved under one adjacency but requested under the other.
+    """Raised when a claim is requested or compared under an adjacency for which it is not proved.
 
     Parameters
     ----------
@@ -203,7 +205,7 @@ class AssumptionError(DpermError, ValueError):
 
 
 class ConversionError(DpermError, ValueError):
-    """Raised when no theorem converts one guarantee into the other.
+    """Raised when no theorem converts one guarantee into another, or when a mechanism cannot meet a guarantee.
 
     Parameters
     ----------
@@ -215,7 +217,7 @@ class ConversionError(DpermError, ValueError):
 
 
 class EventFormatError(DpermError, ValueError):
-    """Raised when a stored event is malformed, or has a newer format than this version supports.
+    """Raised when a stored event, guarantee, record or statement is malformed, or has an unsupported newer format.
 
     Parameters
     ----------
@@ -239,7 +241,9 @@ class ModelFormatError(DpermError, ValueError):
 
 
 class BudgetError(DpermError):
-    """Raised when the budget does not cover the request. Nothing is charged.
+    """Raised when a budget refuses a request, usually because the remaining amount is too small.
+
+    The refused request charges nothing.
 
     Parameters
     ----------

@@ -110,7 +110,7 @@ def boundary(rng: np.random.Generator, dim: int, rows: int) -> tuple[np.ndarray,
 def test_a_record_adds_its_own_cost_and_nothing_else():
     """Exactly, whatever stands beside it, across chunks; the sum of the others does not change by a bit.
 
-    Scores by a matrix product fail here, where the linear algebra library has several kernels.
+    Scores by a matrix product of doubles fail here, where the linear algebra library has several kernels.
     """
     rng = np.random.default_rng(81)
     X, hypotheses = boundary(rng, 7, 301)
@@ -162,8 +162,8 @@ def rounding_is_in_the_span(module: Any) -> None:
     ("check", "old", "new"),
     [
         (choices_stay_within_epsilon, "            1.0,\n            goal,", "            0.5,\n            goal,"),
-        (choices_stay_within_epsilon, "np.floor(weights / self.spec.weight", "np.floor(weights"),
-        (rounding_is_in_the_span, "return rows * 2.0**-44", "return 0.0"),
+        (choices_stay_within_epsilon, "np.floor(weights / self.weight", "np.floor(weights"),
+        (rounding_is_in_the_span, "return rows * (2.0**-45 + 2.0**-48 * self._at(-1.0) / self.range)", "return 0.0"),
     ],
     ids=["half the sensitivity", "weights beyond the largest", "no rounding"],
 )

@@ -145,13 +145,14 @@ def hard_data(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def residual(X: np.ndarray, y: np.ndarray, plan: Any, theta: np.ndarray, b: np.ndarray) -> float:
-    """The norm of the gradient of J + b'theta, in extended precision, from the raw rows."""
+    """The norm of the gradient of J + b'theta, in extended precision, of the raw rows cut to 24 digits (T200)."""
     space, spec = FeatureSpace(5, norm=1.0), plan.spec
-    rows = X.astype(np.longdouble)
-    rows *= np.minimum(1, 1 / np.sqrt((rows * rows).sum(axis=1)))[:, np.newaxis]
-    rows = np.column_stack([rows, np.full(len(rows), np.longdouble(space.constant))])
-    lengths = np.sqrt((rows * rows).sum(axis=1))
-    limits = None if spec.clip is None else np.longdouble(spec.clip) / lengths
+    block = enforce(X, y, space, Classes((-1, 1))).block(0, len(X))
+    raw = X.astype(np.longdouble)
+    raw *= np.minimum(1, 1 / np.sqrt((raw * raw).sum(axis=1)))[:, np.newaxis]
+    assert np.abs(raw - block.x).max() < 2.0**-24 * (1 + 1e-6)
+    rows = np.column_stack([block.x.astype(np.longdouble), np.full(len(X), np.longdouble(space.constant))])
+    limits = None if spec.clip is None else np.longdouble(spec.clip) / block.lengths.astype(np.longdouble)
     slopes = y * spec.loss.derivative(y * (rows @ theta.astype(np.longdouble)), limits)
     total = rows.T @ slopes + np.longdouble(spec.strength) * theta + b
     return float(np.sqrt((total * total).sum()))

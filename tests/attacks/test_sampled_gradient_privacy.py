@@ -4,7 +4,8 @@
 
 The claim is that of T sampled Gaussians (T22, T25, T46). It holds if each record adds at most L to the sum of a sample,
 if samples are Poisson at the rate of the event, anew in each step, if noise is drawn once for each of the steps that
-are counted, empty samples included, and if the rest is a function of the noisy sums alone (T3).
+are counted, empty samples included, and on a draw number of its own (T207), and if the rest is a function of the noisy
+sums alone (T3).
 """
 
 import math
@@ -24,15 +25,18 @@ from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes
 from dperm.erm.gradient import batch_gradient
+from dperm.erm.kernels import LossKernel
 from dperm.erm.losses import Hinge, HuberHinge, Logistic
 from dperm.erm.rounding import gradient_error
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 from dperm.methods import sampled_gradient as module
+from dperm.methods import table_samples
 from dperm.methods.descent import project
 from dperm.methods.optimizers import Adam, AdamW, Momentum
 from dperm.methods.sampled_noise import SampledNoise, largest_sample
 from dperm.noise import NotPrivateBits
+from dperm.noise.keyed import DrawNumbers, KeyedSampler
 from dperm.privacy import Adjacency
 
 LEVEL = 1e-4
@@ -141,25 +145,34 @@ def test_the_gradient_of_three_classes_is_clipped_as_one_vector():
 
 @dataclass
 class Journal:
-    """Rows that were drawn, thetas and sums, and what noise made of them."""
+    """Rates and draw numbers, rows that were drawn, thetas and sums, what noise made of them, and numbers used up."""
 
     rates: list[float]
+    numbers: list[int]
     rows: list[np.ndarray]
     thetas: list[np.ndarray]
     sums: list[np.ndarray]
     noisy: list[np.ndarray]
+    used: list[int]
 
 
 @contextmanager
-def journal_of(source: ModuleType) -> Iterator[Journal]:
+def journal_of(samples: ModuleType = table_samples) -> Iterator[Journal]:
     """Written while the module's own functions work."""
-    found = Journal([], [], [], [], [])
-    draw, compute, blur = source.sampled_rows, source.batch_gradient, SampledNoise.noisy
+    found = Journal([], [], [], [], [], [], [])
+    draw, compute, blur = KeyedSampler.sample, samples.batch_gradient, SampledNoise.noisy
+    use_up = DrawNumbers.use_up
 
-    def drawn(rate: float, count: int, stream: Any) -> np.ndarray:
+    def drawn(sampler: KeyedSampler, rate: float, number: int, start: int, stop: int) -> np.ndarray:
+        assert (start, stop) == (0, sampler._rows), "a part of the rows was sampled"
         found.rates.append(rate)
-        found.rows.append(draw(rate, count, stream))
+        found.numbers.append(number)
+        found.rows.append(draw(sampler, rate, number, start, stop))
         return found.rows[-1]
+
+    def used(draws: DrawNumbers) -> None:
+        found.used.append(draws.number)
+        use_up(draws)
 
     def gradient(data: Any, spec: ProblemSpec, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         assert rows is found.rows[-1], "another sample was summed"
@@ -169,19 +182,21 @@ def journal_of(source: ModuleType) -> Iterator[Journal]:
 
     def noisy(noise: SampledNoise, total: np.ndarray, stream: Any) -> np.ndarray:
         assert total is found.sums[-1], "noise was added to something else"
+        assert found.used == found.numbers, "noise on a sample whose draw number was not used up"
         found.noisy.append(blur(noise, total, stream))
         return found.noisy[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "sampled_rows", drawn)
-        patch.setattr(source, "batch_gradient", gradient)
+        patch.setattr(KeyedSampler, "sample", drawn)
+        patch.setattr(DrawNumbers, "use_up", used)
+        patch.setattr(samples, "batch_gradient", gradient)
         patch.setattr(SampledNoise, "noisy", noisy)
         yield found
 
 
 @pytest.fixture
 def journal():
-    with journal_of(module) as found:
+    with journal_of() as found:
         yield found
 
 
@@ -202,6 +217,7 @@ def assert_steps_are_counted(plan: Any, found: Journal) -> None:
     (sampled, first), (_, second), *rest = plan.event.singles()
     assert len(found.rows) == len(found.sums) == len(found.noisy) == first == second == plan.sampling.steps
     assert set(found.rates) == {sampled.rate}
+    assert found.numbers == list(range(first)), "two steps on one sample"
     assert sum(count for _, count in rest) <= 1
 
 
@@ -281,12 +297,14 @@ def test_computed_sums_are_as_exact_as_the_noise_takes_them_to_be():
     plan = plan_of()
     X, y = rng.uniform(-1, 1, size=4000), rng.choice([-1, 1], 4000)
     data = enforce(X[:, np.newaxis], y, LINE, Classes((-1, 1)))
+    X = data.in_memory().cells[:, 0] * data.grid.unit  # rows on the grid (T200)
+    sizes = data.in_memory().lengths.astype(np.longdouble) * data.grid.step
     rows = np.flatnonzero(rng.random(4000) < 0.5)
     for theta in (0.0, 1.7, -plan.sampling.projection):
         computed = batch_gradient(data, plan.spec, np.array([theta]), rows)[0]
         x, sign = X[rows].astype(np.longdouble), y[rows].astype(np.longdouble)
         slopes = 1 / (1 + np.exp(sign * x * np.longdouble(theta)))
-        slopes = np.minimum(slopes, np.longdouble(0.5) / np.abs(x))
+        slopes = np.minimum(slopes, np.longdouble(0.5) / sizes[rows])
         exact = float((-sign * x * slopes).sum())
         assert abs(computed - exact) <= plan.step_noise.sums.numerical_error
 
@@ -300,8 +318,18 @@ def laws_stay_below_the_event(mutant: ModuleType) -> None:
 
 
 def runs_are_charged_and_replayed(mutant: ModuleType) -> None:
-    with journal_of(mutant) as found:
+    with journal_of() as found:
         plan = plan_of(source=mutant, optimizer=Momentum(0.5, 0.9), projection=0.05)
+        released = run(plan)
+        assert_steps_are_counted(plan, found)
+        assert_the_rest_is_post_processing(plan, released, found)
+
+
+def samples_are_replayed(mutant: ModuleType) -> None:
+    """The same with a mutant of the samples."""
+    with journal_of(mutant) as found, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "TableSamples", mutant.TableSamples)
+        plan = plan_of(optimizer=Momentum(0.5, 0.9), projection=0.05)
         released = run(plan)
         assert_steps_are_counted(plan, found)
         assert_the_rest_is_post_processing(plan, released, found)
@@ -331,19 +359,15 @@ def large_samples_are_paid_for(samples: ModuleType) -> None:
             "steps=sampling.steps, lipschitz=spec.lipschitz / 2,",
         ),
         (laws_stay_below_the_event, "rate=sampling.rate, steps=sampling", "rate=sampling.rate**2, steps=sampling"),
-        (runs_are_charged_and_replayed, "noisy / expected", "noisy / max(len(rows), 1)"),
         (runs_are_charged_and_replayed, "for step in range(sampling.steps):", "for step in range(sampling.steps + 1):"),
         (runs_are_charged_and_replayed, "steps=sampling.steps, lip", "steps=max(1, sampling.steps - 1), lip"),
+        (runs_are_charged_and_replayed, "            draws.use_up()\n", ""),
         (
             runs_are_charged_and_replayed,
-            "sampled_rows(rate, data.rows, stream)",
-            "sampled_rows(2 * rate, data.rows, stream)",
+            "            draws.use_up()\n            noisy = self.step_noise.noisy(total, stream)\n",
+            "            noisy = self.step_noise.noisy(total, stream)\n            draws.use_up()\n",
         ),
-        (
-            runs_are_charged_and_replayed,
-            "self.step_noise.noisy(batch_gradient(data, self.spec, theta, rows), stream)",
-            "batch_gradient(data, self.spec, theta, rows)",
-        ),
+        (runs_are_charged_and_replayed, "self.step_noise.noisy(total, stream)", "total"),
         (
             runs_are_charged_and_replayed,
             "theta = project(walk.step(theta, gradient(theta)), sampling.projection)",
@@ -355,10 +379,10 @@ def large_samples_are_paid_for(samples: ModuleType) -> None:
     ids=[
         "noise for half of the clip",
         "the rate is squared",
-        "divided by the size of the sample (E9)",
         "one step too many (E28)",
         "one step is not charged (E28)",
-        "drawn at another rate",
+        "draw numbers are not used up (T207)",
+        "draw numbers are used up after the noise (T207)",
         "no noise",
         "no projection",
         "no rounding errors",
@@ -367,6 +391,22 @@ def large_samples_are_paid_for(samples: ModuleType) -> None:
 )
 def test_an_unsafe_mutant_is_killed(check, old, new, assert_killed):
     assert_killed(check, module.__name__, old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "return batch_gradient(self._data, spec, theta, rows)",
+            "return batch_gradient(self._data, spec, theta, rows) / max(len(rows), 1)",
+        ),
+        ("sampler.sample(self._rate, draw, 0,", "sampler.sample(2 * self._rate, draw, 0,"),
+        ("sampler.sample(self._rate, draw, 0,", "sampler.sample(self._rate, 0, 0,"),
+    ],
+    ids=["divided by the size of the sample (E9)", "drawn at another rate", "the first sample in every step (T207)"],
+)
+def test_an_unsafe_mutant_of_the_samples_is_killed(old, new, assert_killed):
+    assert_killed(samples_are_replayed, table_samples.__name__, old, new)
 
 
 @pytest.mark.parametrize(
@@ -384,8 +424,6 @@ def test_an_unsafe_mutant_of_the_planning_is_killed(old, new, assert_killed):
 
 def test_sums_without_clipping_exceed_the_event(monkeypatch):
     """E10: noise for clipped gradients on gradients that are not."""
-    from dperm.erm.objective import Objective
-
     plan = one_step("clipped hinge", ADD_REMOVE)
-    monkeypatch.setattr(Objective, "_limits", lambda objective, block: None)
+    monkeypatch.setattr(LossKernel, "limits", lambda kernel, rows: None)
     assert max(shares(plan, 0.0)) > 2

@@ -139,7 +139,7 @@ def test_the_roles_of_question_marks_are_known_before_they_are_filled(text, role
         ("gaussian(1", 8, "never closed"),
         ("gaussian(1) gaussian(2)", 12, "invalid syntax"),
         ("gaussian(1))", 11, "unmatched"),
-        ("laplace(1) + gauss(1)", 13, "known are gaussian, laplace"),
+        ("laplace(1) + gauss(1)", 13, "the known events are gaussian, laplace"),
         ("gaussian(1) + 3", 14, "3 is not an event"),
         ("gaussian(1) + pure", 14, "pure is not an event"),
         ("gaussian(1, 2)", 12, "one argument too many"),
@@ -182,8 +182,8 @@ def test_the_roles_of_question_marks_are_known_before_they_are_filled(text, role
         ("perturbed_objective(1)", 0, "needs curvature"),
         ("parallel_parts(gaussian(1))", 0, "at least two parts, got 1"),
         ("best_of(gaussian(1))", 0, "needs runs"),
-        ("best_of(gaussian(1), 10)", 21, "is not a law of the number of runs"),
-        ("best_of(gaussian(1), fixed(10))", 21, "known are geometric(mean)"),
+        ("best_of(gaussian(1), 10)", 21, "is not a distribution of the number of runs"),
+        ("best_of(gaussian(1), fixed(10))", 21, "the known ones are geometric(mean)"),
         ("best_of(gaussian(1), geometric())", 21, "needs mean"),
         ("best_of(gaussian(1), geometric(0.5))", 21, "mean must be"),
         ("best_of(gaussian(1), poisson(3, rate=1))", 32, "is not an argument"),
@@ -258,7 +258,7 @@ def test_a_misspelt_or_capitalised_event_is_told_its_name(name, meant):
 def test_a_name_like_no_event_gets_the_list_and_no_guess():
     with pytest.raises(ParameterError) as error:
         read("exponential_mechanism(1)")
-    assert "known are gaussian" in str(error.value)
+    assert "the known events are gaussian" in str(error.value)
     assert "Did you mean" not in str(error.value)
 
 

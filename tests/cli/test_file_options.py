@@ -174,7 +174,7 @@ def test_values_are_shown_on_a_terminal_alone(desk, dperm, monkeypatch):
 
 def test_a_good_file_has_no_bad_cell(desk, dperm):
     found = dperm("fit data.csv --schema schema.toml --diagnose")
-    assert found.exit_code == 0 and "All cells of data.csv follow the schema" in found.stdout
+    assert found.exit_code == 0 and "dperm fit refuses no cell of data.csv" in found.stdout
     assert not Path("model.dperm").exists()
 
 

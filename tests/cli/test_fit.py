@@ -228,9 +228,9 @@ def test_an_existing_model_is_replaced_by_force_only(desk, ends):
 
 
 def test_wrong_options_are_found_before_the_data_are_read(desk, ends, monkeypatch):
-    from dperm.data import files
+    from dperm.data import large_tables
 
-    monkeypatch.setattr(files, "read_table", lambda *given, **more: pytest.fail("the data were read"))
+    monkeypatch.setattr(large_tables, "table", lambda *given, **more: pytest.fail("the data were read"))
     for more in ("--method magic", "--C -1", "--clip 7", "--out nowhere/m", "--estimator linear"):
         ends(2, f"{FIT} {more}")
 

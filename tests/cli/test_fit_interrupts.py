@@ -69,9 +69,10 @@ def assert_interrupted(done, code=130):
         "dperm.cli.fit_request.read_schema",
         "dperm.ledger.Ledger.check",
         "dperm.cli.output_files.require_free",
-        "dperm.data.files.read_table",
-        "dperm.cli.encoding.features_of",
-        "dperm.data.bounded.enforce",
+        "dperm.data.large_tables.table",
+        "dperm.data.encoder.PublicEncoder.transform",
+        "dperm.data.local_engines.ThreadsEngine.hold",
+        "dperm.data.passes.TablePasses.read_manifest",
     ],
 )
 def test_before_the_charge_nothing_is_charged_and_that_is_said(opened, place):

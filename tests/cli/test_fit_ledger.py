@@ -86,10 +86,10 @@ def test_a_budget_that_is_used_up_is_refused(opened, ends, more):
 
 @pytest.mark.parametrize(("adjacency", "more"), [("replace_one", "--n 1500"), ("add_remove", "")])
 def test_where_n_is_known_the_budget_is_asked_before_the_data_are_read(opened, ends, monkeypatch, adjacency, more):
-    from dperm.data import files
+    from dperm.data import large_tables
 
     opened(limit=0.5, adjacency=adjacency)
-    monkeypatch.setattr(files, "read_table", lambda *given, **more: pytest.fail("the data were read"))
+    monkeypatch.setattr(large_tables, "table", lambda *given, **more: pytest.fail("the data were read"))
     monkeypatch.setattr(charging.Account, "require_file", lambda *given: pytest.fail("the data were hashed"))
     assert "remains" in ends(3, f"{FIT} {more}").stderr
 

@@ -239,7 +239,7 @@ def test_too_few_public_records_are_warned_about_before_the_charge(monkeypatch):
 
 
 def test_two_passes_read_the_same_content(tmp_path):
-    check = ContentCheck(tmp_path / "data.csv")
+    check = ContentCheck((tmp_path / "data.csv",))
     with check.reading() as watch:
         watch(b"one")
     with check.reading() as watch:

@@ -66,10 +66,10 @@ def test_what_was_booked_by_other_means_is_not_compared(fitted, ends, monkeypatc
 
 @pytest.mark.parametrize("verb", [FIT, "plan fit --schema schema.toml --epsilon 1 --n 1500 --ledger census.ledger"])
 def test_a_delta_above_the_share_is_refused_before_the_data_are_read(opened, ends, monkeypatch, verb):
-    from dperm.data import files
+    from dperm.data import large_tables
 
     ledger = opened()
-    monkeypatch.setattr(files, "read_table", lambda *given, **more: pytest.fail("the data were read"))
+    monkeypatch.setattr(large_tables, "table", lambda *given, **more: pytest.fail("the data were read"))
     said = ends(2, f"{verb} --delta 1e-5").stderr
     assert "its share of the limit's delta, 1e-06" in said and "Leave --delta out" in said
     assert ledger.bookings() == ()

@@ -54,6 +54,14 @@ def test_everything_declared_is_in_the_books(answered, tmp_path):
     assert Ledger("census.ledger").accounts() == ("main", "research")
 
 
+def test_a_pattern_registers_its_files_in_the_order_of_names(answered, tmp_path):
+    for name in ("b.csv", "a.csv", "c.txt"):
+        (tmp_path / name).write_text(f"age\n{name}\n")
+    found = answered(f"{OPEN} --epsilon 3 --data '*.csv' --data c.txt")
+    ledger = Ledger("census.ledger")
+    assert found["fingerprints"] == [ledger.fingerprint(name) for name in ("a.csv", "b.csv", "c.txt")]
+
+
 def test_the_anchor_that_is_printed_is_the_ledgers_own(dperm):
     out = dperm(f"{OPEN} --epsilon 3").stdout
     anchor = Anchor.from_json(out.splitlines()[-1])
@@ -135,6 +143,8 @@ def test_as_many_equal_releases_as_were_said_fit_indeed(dperm, composition):
         ("--epsilon 3 --unit ''", ["unit must be a line of text"]),
         ("--epsilon 3 --account ''", ["account"]),
         ("--epsilon 3 --data no-such.csv", ["--data", "no-such.csv"]),
+        ("--epsilon 3 --data 'no-such-*.csv'", ["--data", "no-such-*.csv"]),
+        ("--epsilon 3 --data .", ["--data must name files", "folder"]),
         ("--epsilon 3 --write-anchor no/such/anchor.json", ["--write-anchor", "no directory"]),
     ],
 )

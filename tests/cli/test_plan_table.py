@@ -53,7 +53,7 @@ def test_numbers_of_records_are_those_of_the_whole_table(answered, ends, holdout
     for name in ("category_records", "records_needed", "least_records"):
         assert found[name] == math.ceil(whole[name] / (1 - holdout)), name
     assert found["category_records"] == category and len(found["warnings"]) == 1
-    assert f"it needs at least {found['least_records']:,} records" in found["warnings"][0]
+    assert f"the preparation needs at least {found['least_records']:,} records" in found["warnings"][0]
     assert any(f"reads each record only with probability {1 - holdout:g}" in reason for reason in found["why"])
     said = ends(0, line).stdout
     assert "needed, with the held-out ones; with fewer than" in said and f"held by {category} records" in said

@@ -61,7 +61,7 @@ def with_one(labels: list, odd: object) -> np.ndarray:
 @pytest.mark.parametrize("labels", [[0, 1] * 4 + [1], [0.0, 1.0] * 4 + [7.0], [True, False] * 4 + [True]], ids=str)
 def test_one_odd_label_of_an_array_of_objects_changes_no_other_code(labels, odd):
     target = Classes((0, 1))
-    codes = enforce(X, with_one(labels, odd), SPACE, target, invalid="drop").codes
+    codes = enforce(X, with_one(labels, odd), SPACE, target, invalid="drop").in_memory().codes
     assert np.delete(codes, PLACE).tolist() == np.delete(target.read(np.array(labels)), PLACE).tolist()
 
 
@@ -69,7 +69,7 @@ def test_one_odd_label_of_an_array_of_objects_changes_no_other_code(labels, odd)
 @pytest.mark.parametrize("odd", ODD, ids=name_of)
 def test_one_odd_label_among_words_changes_no_other_code(odd):
     labels = ["no", "yes", "1"] * 3
-    codes = enforce(X, with_one(labels, odd), SPACE, Classes(("no", "yes", "1")), invalid="drop").codes
+    codes = enforce(X, with_one(labels, odd), SPACE, Classes(("no", "yes", "1")), invalid="drop").in_memory().codes
     assert np.delete(codes, PLACE).tolist() == np.delete([0, 1, 2] * 3, PLACE).tolist()
 
 

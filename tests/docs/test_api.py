@@ -25,6 +25,7 @@ PUBLIC = (
     "dperm.audit.exposure",
     "dperm.audit.membership",
     "dperm.data",
+    "dperm.engines",
     "dperm.errors",
     "dperm.evaluation",
     "dperm.ledger",

@@ -6,19 +6,22 @@ import math
 
 import numpy as np
 import pytest
+from plain_objective import size_at
 from scipy import optimize, sparse
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
-from dperm.data.targets import Classes, Interval
-from dperm.erm import extended_precision, newton
+from dperm.data.targets import Classes, Interval, LabelKind
+from dperm.erm import newton
+from dperm.erm.losses import HuberHinge
 from dperm.erm.minimize import minimize
 from dperm.erm.objective import Objective
 from dperm.erm.residual_losses import Huber, Squared
-from dperm.erm.rounding import attainable_tolerance
+from dperm.erm.rounding import attainable_tolerance, minimizer_norm_bound
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
+from dperm.errors import AssumptionError
 
 RESIDUALS = [(Squared(), 0.3), *((Huber(kappa), None) for kappa in (1e-6, 1e-3, 0.5, 10.0)), (Huber(0.5), 0.1)]
 SEVERAL = [(Softmax(3), None), (Softmax(10), None)]
@@ -33,12 +36,6 @@ def other_data(loss, rows: int, columns: int, seed: int = 0, noise: float = 1.0)
     if loss.outputs > 1:
         return X, (scores + noise * rng.gumbel(size=scores.shape)).argmax(axis=1)
     return X, 1 + scores[:, 0] + noise * rng.normal(size=rows)
-
-
-def size_at(data, spec, theta, linear=None) -> float:
-    """The norm of the gradient, in long doubles."""
-    objective = Objective(data, spec, np.zeros(spec.dim) if linear is None else linear)
-    return float(np.linalg.norm(extended_precision.gradient(objective, theta.astype(np.longdouble)).astype(float)))
 
 
 @pytest.mark.parametrize("strength", [1e-2, 1.0])
@@ -204,3 +201,36 @@ def test_minimisers_of_neighbours_of_every_kind_are_no_further_apart_than_t30_an
         reach = (spec.lipschitz + 2e-6) / 0.8
         assert np.linalg.norm(found[0] - found[1]) <= reach
         assert np.linalg.norm(found[0] - found[2]) <= 2 * reach
+
+
+@pytest.mark.parametrize("loss", [Huber(1e-3), HuberHinge(0.02), Squared()], ids=repr)
+def test_a_correction_without_a_minimiser_is_left_out(problem, loss, monkeypatch):
+    """A small sample of rows of very different norms: the corrected model may be concave away from a point."""
+    monkeypatch.setattr("dperm.data.bounded.SAMPLE_CELLS", (2**9, 2**10))
+    failed, descend = [], newton.descend
+
+    def seen(objective, start, done):
+        """Concave models have an indefinite Hessian, or no minimiser nearby."""
+        try:
+            found = descend(objective, start, done)
+        except AssumptionError:
+            failed.append(objective)
+            raise
+        if np.linalg.norm(found[0].theta) > 2 * minimizer_norm_bound(objective.spec, 2_000):
+            failed.append(objective)
+        return found
+
+    monkeypatch.setattr(newton, "descend", seen)
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(2_000, 3)) * 10 ** rng.uniform(-3, 3, size=(2_000, 1))
+        y = (
+            rng.normal(size=2_000)
+            if loss.outputs == 1 and loss.labels is LabelKind.NUMBER
+            else rng.integers(0, 2, 2_000)
+        )
+        data, spec, _ = problem(X, y, loss=loss, norm=10.0, strength=1e-2, clip=0.02 if loss == Squared() else None)
+        tolerance = attainable_tolerance(spec, 2_000)
+        assert size_at(data, spec, minimize(data, spec, tolerance)) <= tolerance
+    assert failed
+    assert all(objective.quadratic is not None for objective in failed)

@@ -188,14 +188,14 @@ def test_the_parabola_of_the_secant_lies_above_the_loss(loss, limit):
 
 
 @every_loss
-def test_long_doubles_keep_their_digits(loss):
-    """Slopes are the residual, the limit or kappa, as they are given; of a pinball loss with a factor."""
-    third, limit = np.longdouble(1) / 3, np.longdouble(1) / 9**9
+def test_slopes_are_the_residual_the_limit_or_kappa_as_they_are_given(loss):
+    """To the last bit; of a pinball loss with a factor."""
+    third, limit = 1 / 3, 1 / 9**9
     scores, targets = np.array([third, -third]), np.array([0.25, -0.25])
     slopes = loss.slopes(scores, targets, np.full(2, limit))
     if isinstance(loss, Pinball):
         wanted = [(1 - loss.q) * limit / loss.slope, -loss.q * limit / loss.slope]
-        assert np.abs(slopes - wanted).max() <= 4 * np.finfo(np.longdouble).eps * limit
+        assert np.abs(slopes - wanted).max() <= 4 * np.finfo(np.float64).eps * limit
     else:
         assert slopes.tolist() == [limit, -limit]
     if isinstance(loss, Squared):

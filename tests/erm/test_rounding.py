@@ -1,138 +1,172 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds on rounding (T31): of gradients, against 60 digits and long doubles; of minimisers; and what is attainable."""
+"""Bounds on rounding (T31, T202): of gradients, against 60 digits; of minimisers; and what is attainable."""
 
 import math
 
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from plain_objective import Plain
 from scipy import optimize, sparse
 
-from dperm.erm import extended_precision, rounding
-from dperm.erm.losses import HuberHinge, Logistic, SmoothedHinge
+from dperm.data.bounded import enforce
+from dperm.data.passes import Place
+from dperm.data.space import FeatureSpace
+from dperm.data.targets import Classes, Interval, LabelKind
+from dperm.erm import rounding
+from dperm.erm.exact_sums import exponent
+from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.minimize import minimize
-from dperm.erm.objective import Objective
-from dperm.erm.residual_losses import Huber, Squared
-from dperm.erm.rounding import attainable_tolerance, gradient_error, minimizer_norm_bound
+from dperm.erm.residual_losses import Huber, Pinball, Squared
+from dperm.erm.rounding import attainable_tolerance, gradient_error, minimizer_norm_bound, slope_bound
+from dperm.erm.smoothing import SmoothPinball
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
+from dperm.erm.table_objective import TableObjective, gradient_kernel
 
 LOSSES = [Logistic(), HuberHinge(0.5), SmoothedHinge(0.5), HuberHinge(0.01), SmoothedHinge(0.02), HuberHinge(20.0)]
 RESIDUALS = [Squared(), Huber(0.5), Huber(1e-6), Huber(10.0)]
+KINKED = [Hinge(), Pinball(0.5), Pinball(0.9), SmoothPinball(0.3, 0.1)]
 SEVERAL = [Softmax(3), Softmax(10)]
-CLIPPED = [(loss, clip) for loss in [*LOSSES, *RESIDUALS, *SEVERAL] for clip in (None, 0.7)]
+CLIPPED = [(loss, clip) for loss in [*LOSSES, *RESIDUALS, *KINKED, *SEVERAL] for clip in (None, 0.7, 1e-3)]
 MEASURED = [(loss, clip) for loss, clip in CLIPPED if clip or loss != Squared()]
 RNG = np.random.default_rng(3)
 ULP = 2.0**-53
-longer = pytest.mark.skipif(extended_precision.ULP >= ULP, reason="long doubles are doubles here")
+
+
+@pytest.fixture(autouse=True)
+def own_numbers() -> None:
+    """Each test draws the same numbers, whichever tests run before it."""
+    global RNG
+    RNG = np.random.default_rng(3)
 
 
 def norm(vector) -> float:
     return float(np.linalg.norm(vector)) * (1 + 1e-12)
 
 
-def near_the_bends(X: np.ndarray, dim: int, size: float) -> np.ndarray:
-    """Coefficients that give about half the rows scores of order 1, where losses bend; or huge ones."""
-    theta = RNG.normal(size=dim)
-    return theta * size / max(np.median(np.abs(X @ theta[: X.shape[1]])), 1e-9)
+def table_objective(data, spec, linear=None) -> TableObjective:
+    return TableObjective(data, spec, np.zeros(spec.dim) if linear is None else linear, np.zeros(spec.width))
 
 
-def exactly(numbers) -> np.ndarray:
-    """Long doubles, in 60 digits."""
-    heads = numbers.astype(float)
-    tails = (numbers - heads).astype(float)
-    return np.array([mp.mpf(float(head)) + mp.mpf(float(tail)) for head, tail in zip(heads, tails, strict=True)])
+def cancelling(row: np.ndarray, scores: np.ndarray, size: float) -> np.ndarray:
+    """Coefficients of this size that give a row these scores, so that their terms cancel if they are huge."""
+    tables = []
+    for score in scores:
+        theta = size * RNG.normal(size=len(row))
+        theta[-1] = 0.0
+        theta[-1] = (score - row @ theta) / row[-1]
+        tables.append(theta)
+    return np.concatenate(tables)
 
 
-def difference(found, exact) -> float:
+def bend_scores(loss, target) -> np.ndarray:
+    """Scores at which the derivative of the loss moves."""
+    if loss.outputs > 1:
+        return RNG.uniform(-1.5, 1.5, size=loss.outputs)
+    ends = {Logistic: 1.5, Huber: loss.slope, Squared: 1.0, Hinge: 2.0**-11, Pinball: 2.0**-11}
+    width = ends.get(type(loss), getattr(loss, "width", 1.0)) * RNG.uniform(-1, 1, size=1)
+    margin = 1.0 if loss.labels is LabelKind.SIGN and not isinstance(loss, Logistic) else 0.0
+    return target * (margin + width) if loss.labels is LabelKind.SIGN else target + width
+
+
+def error_at(data, spec, theta, linear=None) -> float:
+    """The distance of the computed gradient from the exact one."""
+    linear = np.zeros(spec.dim) if linear is None else linear
+    found = table_objective(data, spec, linear).gradient(theta)
     with mp.workdps(60):
-        return float(mp.sqrt(sum((mp.mpf(float(a)) - b) ** 2 for a, b in zip(found, exact, strict=True))))
+        reference = Plain(data, spec, linear, mp.mpf)
+        exact = reference.gradient(reference.numbers(theta))
+        return float(mp.sqrt(sum((mp.mpf(a) - b) ** 2 for a, b in zip(found.tolist(), exact, strict=True))))
 
 
 @pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize(("loss", "clip"), MEASURED, ids=repr)
 def test_a_gradient_is_no_further_from_the_exact_one_than_claimed(problem, loss, clip, is_sparse):
-    for size in (0.0, 1.0, 30.0, 1e7):
-        X = RNG.normal(size=(12, 3)) * RNG.choice([1e-3, 1.0, 1e3, 1e200], size=(12, 1))
-        X[6:] = X[:6]
-        y = np.repeat([0, 1], 6)  # each row with both labels: the sum cancels
-        matrix = sparse.csr_array(X) if is_sparse else X
-        linear = RNG.normal(size=4 * loss.outputs)
-        options = {"loss": loss, "clip": clip, "norm": 1.7, "weights": (1.0, 1.3), "strength": 0.3, "linear": linear}
-        data, spec, plain = problem(matrix, y, **options)
-        theta = near_the_bends(np.clip(X, -1, 1), spec.dim, size)
-        objective = Objective(data, spec, linear)
-        with mp.workdps(60):
-            reference = plain(mp.mpf)
-            exact = reference.gradient(reference.numbers(theta))
-            off = exactly(extended_precision.gradient(objective, theta.astype(np.longdouble))) - exact
-            wide_error = float(mp.sqrt(sum(off * off)))
-        claimed = gradient_error(spec, 12, norm(theta), norm(linear), height=data.height)
-        assert difference(objective.gradient(theta), exact) <= claimed
-        assert claimed <= gradient_error(spec, 12, norm(theta), norm(linear))
-        assert wide_error <= claimed * extended_precision.ULP / ULP
+    """Scores of order 1 of small and of huge coefficients, and scores far beyond the bends of the loss."""
+    X = RNG.normal(size=(10, 3)) * RNG.choice([1e-3, 1.0, 1e3, 1e200], size=(10, 1))
+    X[5:] = X[:5]
+    y = np.repeat([0, 1], 5)  # each row with both labels: the sum cancels
+    matrix = sparse.csr_array(X) if is_sparse else X
+    linear = RNG.normal(size=4 * loss.outputs)
+    options = {"loss": loss, "clip": clip, "norm": 1.7, "weights": (1.0, 1.3), "strength": 0.3, "linear": linear}
+    data, spec, plain = problem(matrix, y, **options)
+    row = plain().rows[0]
+    thetas = [np.zeros(spec.dim), 30 * RNG.normal(size=spec.dim)]
+    target = plain().targets[0]
+    for theta in [*thetas, *(cancelling(row, bend_scores(loss, target), size) for size in (1.0, 1e3, 1e6, 1e11))]:
+        assert error_at(data, spec, theta, linear) <= gradient_error(spec, 10, norm(theta), norm(linear))
+
+
+@pytest.mark.parametrize("loss", [*LOSSES, *RESIDUALS, *KINKED, *SEVERAL], ids=repr)
+def test_the_claim_is_no_more_than_some_times_the_error_of_one_record(problem, loss):
+    """For usual coefficients, and for coefficients in the thousands that cancel."""
+    clip = 5.0 if loss == Squared() else None
+    for size, share in ((1.0, 1 / 200), (3e3, 1 / 1000)):
+        found = []
+        for _ in range(30):
+            labels = RNG.integers(0, 3 if loss.outputs > 1 else 2, size=1)
+            data, spec, plain = problem(RNG.normal(size=(1, 3)), labels, loss=loss, clip=clip, strength=1e-20)
+            theta = cancelling(plain().rows[0], bend_scores(loss, plain().targets[0]), size)
+            found.append(error_at(data, spec, theta) / gradient_error(spec, 1, norm(theta)))
+        assert share <= max(found) <= 1
+
+
+def one_huge(columns: int, size: float) -> tuple[object, ProblemSpec, np.ndarray]:
+    """A record without the first feature, and coefficients of which only the first is huge: others lose digits."""
+    space = FeatureSpace(columns, bounds=((-1.0, 1.0),) * columns)
+    X = RNG.choice([-1.0, 1.0], size=(1, columns))
+    X[0, 0] = 0.0
+    data = enforce(X, np.array([1]), space, Classes((0, 1)))
+    spec = ProblemSpec(Logistic(), space.radius, space.size, regularization=1e-30)
+    return data, spec, np.append(size, RNG.normal(size=columns))
+
+
+@pytest.mark.parametrize("columns", [1, 7, 63, 300])
+def test_digits_that_no_slice_holds_are_within_the_claim(columns):
+    """The slices of 63 columns hold one digit more than is claimed."""
+    offs = []
+    for _ in range(20 if columns == 63 else 3):
+        data, spec, theta = one_huge(columns, 1e13)
+        offs.append(error_at(data, spec, theta) / gradient_error(spec, 1, norm(theta)))
+    assert max(offs) <= 1
+    assert columns != 63 or max(offs) >= 1 / 1000
 
 
 @pytest.mark.parametrize("loss", SEVERAL, ids=repr)
-def test_scores_that_differ_by_rounding_alone_are_within_the_claim(problem, loss):
-    """Scores of 1e8 that nearly cancel: probabilities move by the rounding of the scores, which the count knows."""
+def test_scores_that_differ_by_little_are_within_the_claim(problem, loss):
+    """Scores of 1e8 that nearly cancel: the largest one is subtracted before anything is rounded."""
     X = RNG.normal(size=(20, 3))
-    data, spec, plain = problem(X, RNG.integers(0, 3, size=20), loss=loss, strength=1e-9)
-    row = 1e8 * RNG.normal(size=4)
-    theta = (row + RNG.normal(size=(loss.classes, 4))).ravel()
-    with mp.workdps(60):
-        reference = plain(mp.mpf)
-        off = difference(
-            Objective(data, spec, np.zeros(spec.dim)).gradient(theta), reference.gradient(reference.numbers(theta))
-        )
-    claimed = gradient_error(spec, 20, norm(theta), height=data.height)
-    assert 1e-12 < off <= claimed <= 1e4 * off
+    data, spec, _ = problem(X, RNG.integers(0, 3, size=20), loss=loss, strength=1e-20)
+    theta = (1e8 * RNG.normal(size=4) + RNG.normal(size=(loss.classes, 4))).ravel()
+    claimed = gradient_error(spec, 20, norm(theta))
+    assert error_at(data, spec, theta) <= claimed
+    assert error_at(data, spec, theta) <= 20 * 30 * ULP  # subtracted after rounding it would be off by 1e-8
 
 
-@longer
-@pytest.mark.parametrize("loss", [Huber(0.3), Squared(), Softmax(3)], ids=repr)
-def test_many_rows_of_every_kind_are_no_further_off_than_claimed(problem, loss):
+@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="long doubles are doubles here")
+@pytest.mark.parametrize("loss", [Logistic(), Huber(0.3), Squared(), Softmax(3)], ids=repr)
+def test_many_rows_are_no_further_off_than_claimed(problem, loss):
     rng = np.random.default_rng(50_000)
-    X, y = rng.normal(size=(50_000, 8)), rng.integers(0, 3, size=50_000)
-    data, spec, plain = problem(X, y, loss=loss, norm=3.0, clip=None if loss.outputs > 1 else 1.5)
-    objective, reference = Objective(data, spec, np.zeros(spec.dim)), plain(np.longdouble)
+    X, y = rng.normal(size=(50_000, 8)), rng.integers(0, 3 if loss.outputs > 1 else 2, size=50_000)
+    data, spec, plain = problem(X, y, loss=loss, norm=3.0, clip=1.5 if loss == Squared() else None)
     for size in (1.0, 1e6):
-        theta = near_the_bends(X[:1000], spec.dim, size)
-        off = norm((objective.gradient(theta) - reference.gradient(theta.astype(np.longdouble))).astype(float))
-        assert 0 < off <= gradient_error(spec, 50_000, norm(theta), height=data.height)
+        theta = size * rng.normal(size=spec.dim)
+        exact = plain(np.longdouble).gradient(theta.astype(np.longdouble))
+        off = norm((table_objective(data, spec).gradient(theta) - exact).astype(float))
+        assert 0 < off <= gradient_error(spec, 50_000, norm(theta))
 
 
-@longer
-def test_a_gradient_over_many_rows_is_no_further_off_than_claimed(problem):
-    """The bound holds for any order of summation; on 200,000 rows it is 30,000 times what happens in a usual one."""
-    rng = np.random.default_rng(200_000)
-    X = rng.normal(size=(200_000, 20))
-    y = rng.integers(0, 2, size=200_000)  # labels tell nothing: pulls cancel
-    data, spec, plain = problem(X, y, norm=4.0, strength=1.0)
-    objective, reference = Objective(data, spec, np.zeros(21)), plain(np.longdouble)
-    for size in (1.0, 1e6):
-        theta = near_the_bends(X[:1000], 21, size)
-        exact = reference.gradient(theta.astype(np.longdouble))
-        off = norm((objective.gradient(theta) - exact).astype(float))
-        claimed = gradient_error(spec, 200_000, norm(theta), height=data.height)
-        assert 0 < off <= claimed
-        assert size > 1 or claimed <= 1e5 * off
-
-
-@longer
-def test_the_bound_is_not_absurdly_loose_for_a_plain_problem(problem):
-    rng = np.random.default_rng(1000)
-    X = rng.normal(size=(1000, 5))
-    data, spec, plain = problem(X, (X[:, 0] + rng.normal(size=1000) > 0).astype(int))
-    theta = rng.normal(size=6)
-    exact = plain(np.longdouble).gradient(theta.astype(np.longdouble))
-    off = norm((Objective(data, spec, np.zeros(6)).gradient(theta) - exact).astype(float))
-    claimed = gradient_error(spec, 1000, norm(theta), height=data.height)
-    assert off <= claimed <= 1e4 * off
-    assert claimed <= 1e-9 * spec.lipschitz
+def test_the_bound_grows_like_the_rows_and_is_small_for_many():
+    """T202: 10^8 records, 50 columns: less than 1e-6 L at any usual theta; 5.8e-4 L before sums were exact."""
+    spec = ProblemSpec(Logistic(), 1.03, 51)
+    for length in (0.0, 10.0, 1000.0):
+        large = gradient_error(spec, 10**8, length)
+        assert large == pytest.approx(100 * gradient_error(spec, 10**6, length), rel=1e-12)
+        assert large <= 1e-6 * spec.lipschitz
 
 
 def test_more_rows_longer_coefficients_and_larger_terms_are_bounded_by_more():
@@ -143,7 +177,63 @@ def test_more_rows_longer_coefficients_and_larger_terms_are_bounded_by_more():
     assert base < gradient_error(spec, 100, 1.0, 1e6)
     assert base < gradient_error(ProblemSpec(Logistic(), 2.0, 6, regularization=0.1), 100, 1.0, 1.0)
     assert base < gradient_error(ProblemSpec(Logistic(), 2.0, 5, regularization=0.1, weight=1.5), 100, 1.0, 1.0)
-    assert gradient_error(spec, 100, 1.0, 1.0, ulp=ULP / 8) == pytest.approx(base / 8)
+    huber = ProblemSpec(Huber(0.5), 2.0, 5, regularization=0.1)
+    assert gradient_error(huber, 100, 1.0) < gradient_error(
+        ProblemSpec(Huber(5.0), 2.0, 5, regularization=0.1), 100, 1.0
+    )
+
+
+def target_for(loss):
+    classes = tuple(range(max(loss.outputs, 2)))
+    return Interval(-1.0, 1.0) if loss.labels is LabelKind.NUMBER else Classes(classes)
+
+
+@pytest.mark.parametrize("loss", [*LOSSES, *RESIDUALS[:2], *KINKED], ids=repr)
+@pytest.mark.parametrize("limit", [None, 0.3, 1e-6, 1e-200])
+def test_evaluating_a_slope_has_no_more_roundings_than_are_counted(loss, limit):
+    """At most 10 of the 40 u of the largest slope after limiting, for scores that are doubles."""
+    rng = np.random.default_rng(1)
+    data = enforce(np.ones((1, 1)), np.zeros(1), FeatureSpace(1, norm=1.0), target_for(loss))
+    is_number = loss.labels is LabelKind.NUMBER
+    targets = np.round(rng.uniform(-1, 1, size=100), 6) if is_number else rng.choice([-1.0, 1.0], size=100)
+    targets = np.rint(targets * 2.0**30) * 2.0**-30  # residuals are exact
+    around = np.concatenate([rng.normal(size=60) * 10 ** rng.uniform(-6, 2, size=60), 1 + 0.1 * rng.normal(size=40)])
+    scores = np.rint((around + targets * is_number) * 2.0**30) * 2.0**-30
+    limits = None if limit is None else np.full(100, limit)
+    found = loss.slopes(scores, targets, limits)
+    with mp.workdps(60):
+        plain = Plain(data, ProblemSpec(loss, 1.0, 2, clip=limit), np.zeros(2), mp.mpf)
+        plain.__dict__.update(targets=targets, limits=np.array([mp.inf if limit is None else mp.mpf(limit)] * 100))
+        exact = plain.by_score(plain.numbers(scores)[:, np.newaxis])[:, 0]
+        off = max(abs(mp.mpf(a) - b) for a, b in zip(found.tolist(), exact, strict=True))
+    assert off <= 10 * ULP * min(np.abs(found).max(), loss.slope)
+
+
+@given(
+    st.sampled_from([*LOSSES, *RESIDUALS, *KINKED, *SEVERAL]),
+    st.sampled_from([None, 1e-9, 0.3, 50.0]),
+    st.floats(-4, 8),
+    st.sampled_from([0.0, 1e-9, 1e-4, 0.3, 1e5]),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+def test_no_slope_is_beyond_the_bound_that_fixes_its_digits(loss, clip, size, stretch, intercept, seed):
+    """Of zero rows, short rows and long rows, with and without a constant: |w f'| <= 2^top, as T201 needs."""
+    rng, space = np.random.default_rng(seed), FeatureSpace(2, norm=2.0, intercept=intercept)
+    target = Interval(-1.0, 1.0) if loss.labels is LabelKind.NUMBER else target_for(loss)
+    labels = rng.choice([-1.0, 1.0], 4) if loss.labels is LabelKind.NUMBER else rng.integers(0, 2, 4)
+    rows = stretch * np.array([[1.0, 2.0], [-2.0, 1.0], [0.0, 0.0], [1.0, 0.0]])
+    spec = ProblemSpec(loss, space.radius, loss.outputs * space.size, clip=clip)
+    theta = 10**size * rng.normal(size=spec.dim)
+    data = enforce(rows, labels, space, target)
+    kernel, held = gradient_kernel(data, spec, theta), data.in_memory()
+    scores = kernel.coefficients.scores(held.cells.astype(np.float64))
+    slopes = loss.slopes(scores, target.targets(held.codes)[0], kernel.limits(held))
+    bound = slope_bound(spec, float(np.linalg.norm(theta)), space.constant)
+    assert np.abs(slopes).max() <= bound <= 2.0**kernel.top
+    assert bound <= slope_bound(spec, float(np.linalg.norm(theta)))
+    assert exponent(bound) == kernel.top
+    assert np.isfinite(kernel.gradient(kernel(held, Place("", 0)))).all()
 
 
 @pytest.mark.parametrize("clip", [None, 0.3])
@@ -174,9 +264,7 @@ def test_longest_follows_from_j_at_zero():
 def test_attainable_leaves_room_beside_the_error_at_the_longest_coefficients():
     spec = ProblemSpec(Logistic(), 3.0, 4, regularization=0.01, weight=2.0)
     length = minimizer_norm_bound(spec, 1000, 5.0)
-    assert attainable_tolerance(spec, 1000, 5.0) >= 2 * gradient_error(
-        spec, 1000, length, 5.0, ulp=extended_precision.ULP
-    )
+    assert attainable_tolerance(spec, 1000, 5.0) >= 3 * gradient_error(spec, 1000, length, 5.0)
     assert attainable_tolerance(spec, 1000, 5.0) >= spec.strength * ULP * length
     assert attainable_tolerance(spec, 1000, 5.0) <= 1e-6 * spec.lipschitz
 
@@ -227,13 +315,10 @@ def assert_attained(problem, options) -> None:
     linear = options["linear"]
     tolerance = attainable_tolerance(spec, data.rows, norm(linear))
     theta = minimize(data, spec, tolerance, linear)
-    assume(extended_precision.ULP < ULP)
-    reference = plain(np.longdouble)
-    with np.errstate(over="ignore"):
-        found = float(reference.size(theta))
-    slope = data.rows * spec.smoothness + spec.strength
-    error = gradient_error(spec, data.rows, norm(theta), norm(linear), ulp=extended_precision.ULP)
-    assert found <= (tolerance + error) * (1 + 1e-9) + 2 * ULP * slope * norm(theta)
+    with mp.workdps(40):
+        found = float(plain(mp.mpf).size(theta))
+    grain = data.rows * spec.smoothness + spec.strength
+    assert found <= tolerance * (1 + 1e-9) + 2 * ULP * grain * norm(theta)
     assert norm(theta) <= 1.01 * minimizer_norm_bound(spec, data.rows, norm(linear)) + tolerance / spec.strength
 
 
@@ -285,29 +370,27 @@ def test_the_minimiser_is_within_tolerance_over_lambda(problem, loss, strength):
         reference = plain(mp.mpf)
         for tolerance in (attainable_tolerance(spec, 9), 1e-9, 1e-3):
             theta = minimize(data, spec, tolerance)
-            best = mp.findroot(lambda *t: list(reference.gradient(np.array(t))), [mp.mpf(float(one)) for one in theta])
+            best = reference.minimizer(theta)
             off = mp.sqrt(sum((mp.mpf(float(a)) - b) ** 2 for a, b in zip(theta, best, strict=True)))
             assert off <= tolerance / strength
 
 
-def certified_errors_are_errors(module) -> None:
-    """A margin of huge terms that cancel, in single precision: the count has to know the length of theta."""
-    x = np.array([1.0, -1.0]) / math.sqrt(2)
-    spec = ProblemSpec(Logistic(), 1.0, 2, regularization=1e-9)
-    theta = np.array([1e9 + 0.1, 1e9])
-    with mp.workdps(60):
-        margin = sum(mp.mpf(float(a)) * mp.mpf(float(b)) for a, b in zip(x, theta, strict=True))
-        exact = -1 / (1 + mp.exp(margin))
-        computed = -1 / (1 + math.exp(float(x @ theta.astype(np.float32).astype(float))))
-        off = float(abs(exact - computed))
-    assert module.gradient_error(spec, 1, norm(theta), ulp=2.0**-24) >= off > 1e-3
+def claims_cover_errors(module) -> None:
+    """Margins in a narrow bend, and coefficients of very different sizes: the scores are off by more than all else."""
+    for _ in range(20):
+        data, spec, theta = one_huge(63, 1e11)
+        assert error_at(data, spec, theta) <= module.gradient_error(spec, 1, norm(theta))
+        space = FeatureSpace(3, norm=1.0)
+        data = enforce(RNG.normal(size=(1, 3)), np.array([1]), space, Classes((0, 1)))
+        spec = ProblemSpec(HuberHinge(1e-3), space.radius, 4, regularization=1e-30)
+        theta = cancelling(Plain(data, spec, np.zeros(4)).rows[0], RNG.uniform(0.999, 1.001, size=1), 1.0)
+        assert error_at(data, spec, theta) <= module.gradient_error(spec, 1, norm(theta))
 
 
-def test_a_count_that_forgets_margins_is_noticed(assert_killed):
-    old = "spec.loss.steepness * score"
-    assert_killed(certified_errors_are_errors, "dperm.erm.rounding", old, "0")
+@pytest.mark.parametrize("old", ["4 * ULP * relative + ", " + steepness * rest"])
+def test_a_count_that_forgets_scores_is_noticed(assert_killed, old):
+    assert_killed(claims_cover_errors, "dperm.erm.rounding", old, "")
 
 
 def test_the_unit_of_rounding_is_that_of_the_arithmetic():
     assert rounding.ULP == np.finfo(np.float64).eps / 2
-    assert extended_precision.ULP <= rounding.ULP

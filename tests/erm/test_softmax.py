@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dperm.data.targets import LabelKind
-from dperm.erm import extended_precision
 from dperm.erm.softmax import Softmax
 from dperm.errors import ParameterError
 
@@ -82,21 +81,26 @@ def test_huge_scores_do_not_overflow(classes, size):  # warnings are errors
     assert np.isfinite(loss.spread(loss.bends(scores, targets), scores)).all()
 
 
-@CLASSES
-def test_long_doubles_keep_their_digits(classes):
-    loss, scores = Softmax(classes), 4 * RNG.normal(size=(3, classes))
-    for limits in (None, np.full(3, np.longdouble(0.3))):
-        found = loss.slopes(scores.astype(np.longdouble), np.zeros(3, dtype=int), limits)
-        assert found.dtype == np.longdouble
+@pytest.mark.parametrize("classes", [3, 10, 60])
+@pytest.mark.parametrize("limit", [None, 0.3, 1e-4])
+def test_slopes_are_off_by_no_more_units_than_are_counted(classes, limit):
+    """T202: (38 + 2K) u of the longest gradient without limits; errors of p - e_y are absolute."""
+    loss, u, largest = Softmax(classes), 2.0**-53, 0.0
+    for size in (0.1, 4.0, 9.0, 30.0):
+        scores = size * RNG.normal(size=(3, classes))
+        scores[0, 0] = scores[0].max() + size  # p_0 is near 1, and p - e_0 short
+        limits = None if limit is None else np.full(3, limit)
+        found = loss.slopes(scores, np.zeros(3, dtype=int), limits)
         with mp.workdps(40):
             for row, given_scores in zip(found, scores, strict=True):
                 truth = exact_slopes(given_scores, 0)
                 length = mp.sqrt(sum(one**2 for one in truth))
-                share = 1 if limits is None else min(1, mp.mpf(0.3) / length)
-                for one, exact in zip(row, truth, strict=True):
-                    head = float(one)
-                    off = mp.mpf(head) + mp.mpf(float(one - np.longdouble(head))) - share * exact
-                    assert abs(off) <= (40 + 2 * classes) * extended_precision.ULP
+                share = 1 if limits is None else min(1, mp.mpf(limit) / length)
+                off = mp.sqrt(
+                    sum((mp.mpf(float(one)) - share * exact) ** 2 for one, exact in zip(row, truth, strict=True))
+                )
+                largest = max(largest, off / (u * mp.sqrt(2)))
+    assert 0.1 < largest <= (38 + 2 * classes) / 4
 
 
 @CLASSES

@@ -419,7 +419,7 @@ def test_bad_shapes_are_refused_before_the_charge_without_a_value():
 def test_a_plan_explains_its_noise():
     texts = [str(fact) for fact in plan_of().why]
     assert "standard deviation 3.73 records" in texts[0]
-    assert "noise would have standard deviation 17.6 (T89)" in texts[2]
+    assert "noise would have standard deviation 17.6 (T89;" in texts[2]
     assert str(Estimate(0.5, 0.25, 0.75, 0.95)) == "0.500 [0.250, 0.750]"
 
 

@@ -183,11 +183,11 @@ def test_sparse_rows_too(data):
     from scipy.sparse import csr_array
 
     dense = data()
-    X = dense.source.array
-    sparse = enforce(csr_array(X), dense.codes, FeatureSpace(3, norm=1.0), Classes((0, 1)))
+    rows = dense.in_memory()
+    sparse = enforce(csr_array(rows.cells * dense.grid.unit), rows.codes, FeatureSpace(3, norm=1.0), Classes((0, 1)))
     space = FeatureSpace(3, norm=1.0)
     plan = BoltOn(3, 30).plan(ProblemSpec(Logistic(), space.radius, 4, n=400, regularization=5.0), GOAL)
-    assert stopped(plan, sparse) == pytest.approx(stopped(plan, dense), abs=1e-12)
+    assert stopped(plan, sparse).tolist() == stopped(plan, dense).tolist()  # T203
 
 
 def test_orders_are_uniform():
@@ -243,7 +243,7 @@ def test_gaussian_noise_for_a_pure_goal_is_refused(spec):
 
 
 def test_more_updates_than_doubles_bear_are_refused():
-    given = ProblemSpec(Logistic(), 1.0, 4, n=10**9, regularization=1e-9)
+    given = ProblemSpec(Logistic(), 1.0, 4, n=10**10, regularization=1e-9)
     with pytest.raises(AssumptionError, match=r"rounding errors.*fewer passes"):
         BoltOn(10**6, 1).plan(given, GOAL)
 

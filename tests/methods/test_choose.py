@@ -46,7 +46,7 @@ def test_the_reason_for_objective_perturbation_is_true_of_the_problem():
     softmax = choose(problem(Softmax(3), dim=51, n=None), goal)
     assert softmax.method == "objective" and "one score" not in str(softmax.why[0])
     assert str(softmax.why[0]).endswith(
-        "the choice for 3 scores, needs delta > 0 and a public n, but n was not declared."
+        "the choice for 3 classes, needs delta > 0 and a public n, but n was not declared."
     )
     assert str(choose(problem(Softmax(3), dim=51), PureDP(1.0, "add_remove")).why[0]).endswith("but delta = 0.")
 
@@ -54,7 +54,7 @@ def test_the_reason_for_objective_perturbation_is_true_of_the_problem():
 @LOUD
 @pytest.mark.parametrize("method", ["auto", "gradient"])
 def test_wide_tables_are_not_praised_and_ask_for_a_check(method):
-    goal, sentence = ApproxDP(1.0, 1e-6, "replace_one"), "Check the score on public or held-out data"
+    goal, sentence = ApproxDP(1.0, 1e-6, "replace_one"), "Check its score on public or held-out data"
     wide = " ".join(map(str, choose(problem(dim=2000, n=300), goal, method).why))
     assert "With 2000 coefficients and 300 records" in wide and sentence in wide and "wide tables too" not in wide
     assert sentence in " ".join(map(str, choose(problem(dim=50, n=100), goal, method).why))
@@ -92,7 +92,7 @@ def test_what_is_said_to_help_with_a_kink_does(method):
 
 @LOUD
 def test_a_clip_that_is_not_used_is_said_to_be_unused():
-    goal, reason = ApproxDP(1.0, 1e-6, "replace_one"), "The given clip is not used: this method clips no gradi"
+    goal, reason = ApproxDP(1.0, 1e-6, "replace_one"), "The value of clip is not used: this method does not clip gradi"
     assert str(choose(replace(REGRESSION, clip=0.7), goal, "sufficient").why[0]).startswith(reason)
     for plan in (choose(REGRESSION, goal, "sufficient"), choose(replace(REGRESSION, clip=0.7), goal)):
         assert not any(sentence.startswith(reason) for sentence in map(str, plan.why))

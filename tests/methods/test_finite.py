@@ -1,9 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Finite classes: plans from public constants, costs of records, T59's bound in simulation, refusals by name."""
+"""Finite classes: plans from public constants, exact costs (T201, T203), T59 in simulation, refusals by name."""
 
 import math
+import pickle
 from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from scipy.sparse import csr_array
 from dperm import GDP, ApproxDP, PureDP
 from dperm.accounting.events import Pure
 from dperm.data.bounded import enforce
+from dperm.data.passes import Place, total
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes, Interval
 from dperm.erm.losses import Hinge, HuberHinge, Logistic
@@ -19,7 +23,7 @@ from dperm.erm.residual_losses import Huber
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, DataError, NotPrivateWarning, ParameterError
-from dperm.methods.finite import FiniteClass, bounded_rows, row_scores, rows_at
+from dperm.methods.finite import CostKernel, FiniteClass, HypothesisColumns
 from dperm.noise import NotPrivateBits
 from dperm.theory.finite_class import finite_class_empirical_gap, finite_class_excess_risk
 
@@ -108,37 +112,96 @@ def test_rows_that_do_not_count_cost_nothing():
         assert not plan.total_costs(data).any()
 
 
-@pytest.mark.parametrize("size", [1.0, 1e-200, 1e150, 1e300])
-def test_bounded_rows_are_those_of_the_data(size):
-    rng = np.random.default_rng(1)
-    X = size * rng.normal(size=(50, 2)) * rng.choice([0.1, 1.0, 5.0], size=(50, 1))
-    found = bounded_rows(X, SPACE)
-    data = enforce(X, np.zeros(50, dtype=int), SPACE, Classes((0, 1)))
-    block = data.block(0, 50)
-    assert found == pytest.approx(block.x * block.factors[:, np.newaxis], rel=1e-12, abs=1e-300)
-    assert np.linalg.norm(found, axis=1).max() <= 1 + 1e-14
-    assert bounded_rows(np.zeros((1, 2)), SPACE).tolist() == [[0.0, 0.0]]
+def scores_of(X: np.ndarray, space: FeatureSpace, hypotheses: np.ndarray, *, is_sparse: bool = False) -> np.ndarray:
+    data = enforce(csr_array(X) if is_sparse else X, np.zeros(len(X), dtype=int), space, Classes((0, 1)))
+    return HypothesisColumns(data.grid, hypotheses).scores(data.in_memory().cells)
 
 
 @pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
 def test_a_score_does_not_depend_on_the_rows_beside_it(is_sparse):
-    """To the last bit: alone, among others, after a row of 1e300, wherever it stands."""
+    """T203, to the last bit: alone, among others, after a row of 1e300, wherever it stands, in any memory order."""
     rng = np.random.default_rng(7)
     X = rng.normal(size=(301, 9)) * 10 ** rng.uniform(-5, 5, size=(301, 1))
     space, hypotheses = FeatureSpace(9, norm=1.0), rng.normal(size=(17, 10))
-
-    def scores(rows: np.ndarray) -> np.ndarray:
-        matrix = csr_array(rows) if is_sparse else rows
-        data = enforce(matrix, np.zeros(len(rows), dtype=int), space, Classes((0, 1)))
-        return row_scores(rows_at(data, slice(0, len(rows))), np.ascontiguousarray(hypotheses.T))
-
-    whole = scores(X)
-    shifted = scores(np.vstack([np.full((1, 9), 1e300), X[::-1]]))
+    whole = scores_of(X, space, hypotheses, is_sparse=is_sparse)
+    shifted = scores_of(np.vstack([np.full((1, 9), 1e300), X[::-1]]), space, hypotheses, is_sparse=is_sparse)
     assert np.array_equal(shifted[1:][::-1], whole)
     for place in (0, 13, 300):
-        assert np.array_equal(scores(X[place : place + 1])[0], whole[place])
+        assert np.array_equal(scores_of(X[place : place + 1], space, hypotheses, is_sparse=is_sparse)[0], whole[place])
     if not is_sparse:
-        assert np.array_equal(scores(np.asfortranarray(X)), whole)
+        assert np.array_equal(scores_of(np.asfortranarray(X), space, hypotheses), whole)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [FeatureSpace(9, norm=1.0), FeatureSpace(70, bounds=((-1, 1),) * 70), FeatureSpace(5, norm=1e-9, intercept=False)],
+    ids=["norm", "bounds", "small"],
+)
+def test_scores_are_as_accurate_as_doubles_for_hypotheses_of_all_sizes(space):
+    """T201: against fractions; a hypothesis of 1e-80 beside one of 1e80 keeps its digits."""
+    rng = np.random.default_rng(8)
+    X = space.row_norm * rng.normal(size=(40, space.dim))
+    hypotheses = rng.normal(size=(9, space.size)) * 10.0 ** np.linspace(-80, 80, 9)[:, np.newaxis]
+    data, found = enforce(X, np.zeros(40, dtype=int), space, Classes((0, 1))), scores_of(X, space, hypotheses)
+    for row, scores in zip(data.in_memory().cells.tolist(), found.tolist(), strict=True):
+        entries = [Fraction(k) for k in row] + [Fraction(data.grid.constant)] * space.intercept
+        for theta, score in zip(hypotheses.tolist(), scores, strict=True):
+            true = sum(k * Fraction(part) for k, part in zip(entries, theta, strict=True)) * Fraction(data.grid.unit)
+            size = Fraction(space.radius * float(np.linalg.norm(theta)))
+            assert abs(Fraction(score) - true) <= 8 * Fraction(2.0**-53) * size
+
+
+@pytest.mark.parametrize("score", ["errors", "loss"])
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+def test_total_costs_do_not_depend_on_the_cuts(is_sparse, score):
+    """T203: equal bits from row groups of any sizes, in any order, by a kernel that was sent to another process."""
+    rng = np.random.default_rng(9)
+    data, _, _ = some_data(1500, weights=(0.3, 2.0), is_sparse=is_sparse)
+    plan = FiniteClass(rng.normal(size=(150, 3)), score).plan(spec_of(weight=2.0), PureDP(1.0, "add_remove"))
+    kernel = CostKernel(data.grid, data.target, plan.costs, plan.hypotheses, plan.spec.weight)
+    kernel, rows = pickle.loads(pickle.dumps(kernel)), data.in_memory()
+    cuts = [0, 0, 1, 2, 300, 557, 557, 1499, 1500]
+    parts = [kernel(rows.part(*ends), Place("", ends[0])) for ends in pairwise(cuts)]
+    assert np.array_equal(plan.costs.total(total(parts[::-1])["costs"]), plan.total_costs(data))
+
+
+def exact_total(costs: np.ndarray, weights: np.ndarray) -> list[Fraction]:
+    """Sums of rounded costs times weights of 20 digits, as fractions."""
+    shares = [Fraction(math.floor(weight * 2**20), 2**20) for weight in weights.tolist()]
+    rounded = [[Fraction(round(Fraction(cost) * 2**46), 2**46) for cost in row] for row in costs.tolist()]
+    return [sum(share * row[at] for share, row in zip(shares, rounded, strict=True)) for at in range(costs.shape[1])]
+
+
+def test_a_sum_of_losses_is_that_of_the_rounded_losses_exactly():
+    data, _, y = some_data(600, weights=(0.3, 2.0))
+    plan = FiniteClass(GRID, "loss").plan(spec_of(weight=2.0), PureDP(1.0, "add_remove"))
+    scores = HypothesisColumns(data.grid, GRID).scores(data.in_memory().cells)
+    costs = plan.costs.of(scores, np.where(y == 1, 1.0, -1.0))
+    wanted = exact_total(costs, np.where(y == 1, 2.0, 0.3) / 2.0)
+    assert plan.total_costs(data).tolist() == pytest.approx([float(one) for one in wanted], rel=2.0**-52, abs=0)
+    assert (costs >= 0).all() and (costs <= 1).all()
+
+
+def test_the_largest_costs_do_not_overflow_the_exact_sums():
+    """Rows in one direction, all costs at their largest: sums of blocks are next to 2^51 and exact."""
+    space = FeatureSpace(1, norm=1.0, intercept=False)
+    plan = FiniteClass([[-5.0], [5.0]], "loss").plan(ProblemSpec(Logistic(), 1.0, 1), PureDP(1.0, "add_remove"))
+    data = enforce(np.ones((5000, 1)), np.ones(5000, dtype=int), space, Classes((0, 1)))
+    one = plan.costs.of(np.array([[-5.0, 5.0]]), np.ones(1))
+    assert plan.total_costs(data).tolist() == [float(5000 * cost) for cost in exact_total(one, np.ones(1))]
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e5])
+def test_the_stated_error_covers_other_last_bits_of_the_losses(size, monkeypatch):
+    """T204: every loss off by 2^-50 of the largest one, as on a processor with another exponential function."""
+    data, _, _ = some_data(700)
+    plan = FiniteClass(size * GRID, "loss").plan(spec_of(), PureDP(1.0, "add_remove"))
+    usual, losses = plan.total_costs(data), Logistic.losses
+    allowed = plan.costs.error(data.rows)
+    largest = plan.costs.range + plan.costs.least
+    monkeypatch.setattr(Logistic, "losses", lambda *given: losses(*given) + 2.0**-50 * largest)
+    moved = np.abs(plan.total_costs(data) - usual)
+    assert 0 < moved.max() <= allowed
 
 
 def test_more_rows_and_hypotheses_than_fit_at_a_time():
@@ -152,7 +215,9 @@ def test_more_rows_and_hypotheses_than_fit_at_a_time():
     plan = FiniteClass(table).plan(spec_of(), PureDP(1.0, "add_remove"))
     assert plan.total_costs(data).tolist() == ((scores > 0) != (y == 1)[:, np.newaxis]).sum(axis=0).tolist()
     plan = FiniteClass(table, "loss").plan(spec_of(), PureDP(1.0, "add_remove"))
-    costs = plan.costs.of(scores, np.where(y == 1, 1.0, -1.0))
+    exact = HypothesisColumns(data.grid, table).scores(data.in_memory().cells)
+    assert exact == pytest.approx(scores, rel=1e-5, abs=1e-5)
+    costs = plan.costs.of(exact, np.where(y == 1, 1.0, -1.0))
     wanted = [math.fsum(column) for column in costs.T]
     assert np.abs(plan.total_costs(data) - wanted).max() <= plan.costs.error(1000)
 

@@ -19,8 +19,10 @@ import numpy as np
 import pytest
 
 from dperm import ApproxDP, PureDP
+from dperm.data import bounded as bounded_module
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes, Interval
+from dperm.erm import table_objective
 from dperm.erm.losses import HuberHinge
 from dperm.erm.residual_losses import Huber
 from dperm.methods import ObjectivePerturbation
@@ -189,18 +191,24 @@ def gradients_stay_within_the_sensitivity(
         assert gradient.largest_share(plan, found, weights, of or gradient.loss_gradient) <= 1
 
 
-def clipped_gradients_are_clipped(erm_objective: ModuleType) -> None:
-    def computed(data: Any, spec: Any, theta: np.ndarray) -> np.ndarray:
-        return erm_objective.Objective(data, spec, np.zeros(spec.dim)).loss_gradient(theta)
-
-    gradients_stay_within_the_sensitivity(loss="clipped hinge", of=computed)
+def rows_stay_within_their_norm(grid_rows: ModuleType) -> None:
+    with instead(bounded_module, RowGrid=grid_rows.RowGrid), np.errstate(all="ignore"):
+        gradients_stay_within_the_sensitivity()
 
 
-def all_coefficients_are_regularised(erm_objective: ModuleType) -> None:
+def clipped_gradients_are_clipped(kernels: ModuleType) -> None:
+    with instead(table_objective, GradientKernel=kernels.GradientKernel):
+        gradients_stay_within_the_sensitivity(loss="clipped hinge")
+
+
+def all_coefficients_are_regularised(objective_of_tables: ModuleType) -> None:
+    """In a pass for the gradient, and in one for the second derivatives as well."""
     found = gradient.SPACES["norm and intercept"]
     data = gradient.enforce(np.full((1, 3), np.nan), np.zeros(1), found, Classes((-1, 1)), invalid="drop")
     spec = gradient.ProblemSpec(HuberHinge(0.5), found.radius, 4, regularization=2.0)
-    assert erm_objective.Objective(data, spec, np.zeros(4)).gradient(np.ones(4)) == pytest.approx(2 * np.ones(4))
+    computed = objective_of_tables.TableObjective(data, spec, np.zeros(4), np.zeros(4))
+    assert computed.gradient(np.ones(4)) == pytest.approx(2 * np.ones(4))
+    assert computed.gradient_and_hessian(np.ones(4))[0] == pytest.approx(2 * np.ones(4))
 
 
 def a_plan_of(methods_gradient: ModuleType, space: Any, **options: Any) -> Any:
@@ -314,12 +322,13 @@ def softmax_gradients_have_the_weight_of_the_plan(spec_module: ModuleType) -> No
         assert softmax.largest_share_of_a_gradient(plan, weights) <= 1
 
 
-def softmax_gradients_are_weighted(erm_objective: ModuleType) -> None:
+def softmax_gradients_are_weighted(kernels: ModuleType) -> None:
     """Half a weight is half a gradient: a record that does not count adds nothing."""
     space, spec = softmax.FeatureSpace(1, norm=1.0), softmax.ProblemSpec(softmax.Softmax(3), 2.0, 6)
     for weights, share in (((1.0, 1.0, 1.0), 1.0), ((0.5, 1.0, 1.0), 0.5)):
         data = softmax.enforce(np.ones((1, 1)), np.zeros(1), space, Classes((0, 1, 2), weights))
-        pull = erm_objective.Objective(data, spec, np.zeros(6)).loss_gradient(np.zeros(6))
+        with instead(table_objective, GradientKernel=kernels.GradientKernel):
+            pull = softmax.loss_gradient(data, spec, np.zeros(6))
         assert np.linalg.norm(pull) <= share * np.hypot(1.0, 0.25) * np.sqrt(2 / 3) * (1 + 1e-12)
 
 
@@ -513,23 +522,37 @@ MUTANTS = [
     ),
     Mutant(
         "rows are taken to keep their norm (T44)",
-        "dperm.data.bounded",
-        "factors = self.space.norm / np.maximum(norms, self.space.norm)",
-        "factors = np.ones_like(norms)",
-        lambda module: gradients_stay_within_the_sensitivity(enforce=module.enforce),
+        "dperm.data.grid_rows",
+        "return np.asarray(is_long) if is_long.any() else None",
+        "return None",
+        rows_stay_within_their_norm,
     ),
     Mutant(
         "noise for clipped gradients on gradients that are not (E10, T44)",
-        "dperm.erm.objective",
-        "return np.asarray(self.spec.clip / block.lengths)",
+        "dperm.erm.kernels",
+        "return np.asarray(self.clip / self.grid.step / rows.lengths.astype(np.float64))",
         "return None",
         clipped_gradients_are_clipped,
     ),
     Mutant(
+        "gradients of long rows are clipped as those of rows of norm 1 (T44)",
+        "dperm.erm.kernels",
+        "self.clip / self.grid.step / rows.lengths.astype(np.float64)",
+        "self.clip / np.ones(rows.count)",
+        clipped_gradients_are_clipped,
+    ),
+    Mutant(
         "the intercept is not regularised (E17, T54)",
-        "dperm.erm.objective",
-        "self._share() * self.loss_gradient(theta) + self.spec.strength * theta",
-        "self._share() * self.loss_gradient(theta) + self.spec.strength * np.append(theta[:-1], 0.0)",
+        "dperm.erm.table_objective",
+        "found = kernel.gradient(self.data.sums(kernel)) + self.spec.strength * theta",
+        "found = kernel.gradient(self.data.sums(kernel)) + self.spec.strength * np.append(theta[:-1], 0.0)",
+        all_coefficients_are_regularised,
+    ),
+    Mutant(
+        "the intercept is not regularised in passes with second derivatives (E17, T54)",
+        "dperm.erm.table_objective",
+        "return kernel.gradient(sums) + self.spec.strength * theta",
+        "return kernel.gradient(sums) + self.spec.strength * np.append(theta[:-1], 0.0)",
         all_coefficients_are_regularised,
     ),
     Mutant(
@@ -664,9 +687,9 @@ MUTANTS += [
     ),
     Mutant(
         "softmax gradients without their weights",
-        "dperm.erm.objective",
-        "self._add_rows(gradient, block, _times(block.weights, slopes))",
-        "self._add_rows(gradient, block, slopes)",
+        "dperm.erm.kernels",
+        "amounts = weights * slopes if slopes.ndim == 1 else weights[:, np.newaxis] * slopes",
+        "amounts = weights * slopes if slopes.ndim == 1 else slopes",
         softmax_gradients_are_weighted,
     ),
 ]

@@ -20,7 +20,7 @@ MUTANTS = [
     Mutant(
         "the first records are evaluation records (E42)",
         "pipeline/holdout.py",
-        "chosen = sampled_rows(holdout, count, stream)",
+        "chosen = RecordCoins.of(count, holdout=holdout, stream=stream).evaluation(0, count)",
         "chosen = places[: int(holdout * count)]",
         f"{HOLDOUT}::test_every_record_has_one_part_and_sizes_are_binomial",
     ),

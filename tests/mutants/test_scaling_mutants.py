@@ -99,7 +99,7 @@ MUTANTS = [
     Mutant(
         "dperm.preparation.row_norms",
         "visible = np.where(noisy > VISIBLE * mechanism.scale, noisy, 0.0)",
-        "visible = np.where(norm_counts(norms, edges) > 0, noisy, 0.0)",
+        "visible = np.where(counts > 0, noisy, 0.0)",
         empty_intervals_receive_noise,
     ),
     Mutant(

@@ -21,7 +21,7 @@ from dperm.preparation.bins import BINS, FIRST_POSITIVE, TEXT, ZERO
 from dperm.preparation.plan import PrivateColumns
 from dperm.preparation.profile import ColumnProfile, noisy_profiles
 from dperm.preparation.schema import class_labels
-from dperm.preparation.values import TextValues, _counts, noisy_values, number_edges
+from dperm.preparation.values import TextValues, counted_column, noisy_values, number_edges
 
 GOAL = ApproxDP(1.0, 1e-5, "add_remove")
 BOTH = pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
@@ -189,8 +189,9 @@ def test_a_record_moves_the_second_release_by_the_sensitivity(adjacency):
         columns = [canonical_column(list(cells)) for cells in zip(*rows, strict=True)]
         counts = {}
         for place, (column, cells) in enumerate(zip(columns, edges, strict=True)):
-            found, texts = _counts(column, cells)
-            counts |= {(place, text): count for text, count in zip(texts or range(len(found)), found, strict=True)}
+            found = counted_column(column, cells)
+            values = found.texts or range(len(found.counts))
+            counts |= {(place, value): count for value, count in zip(values, found.counts, strict=True)}
         sums.append(counts)
     moved = math.sqrt(sum((sums[0].get(key, 0) - sums[1].get(key, 0)) ** 2 for key in {**sums[0], **sums[1]}))
     assert moved == pytest.approx(math.sqrt(3 if adjacency == "add_remove" else 8))  # a missing cell has no value

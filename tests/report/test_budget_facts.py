@@ -25,7 +25,7 @@ def test_a_raised_limit_is_told_with_what_it_means():
     assert found["ledger_entry"]["limit_changes"] == [CHANGE]
     shown = page(found, profile()).replace('<span class="whole">', "").replace("</span>", "").replace("&#x27;", "'")
     plain, entry = shown.partition(">Covered<")[0], shown[shown.index('id="field-27"') :].partition("<details")[0]
-    assert SENTENCE in plain and NO_LONGER in plain and "It was changed after the account was opened" in shown
+    assert SENTENCE in plain and NO_LONGER in plain and "The limit was changed after the account was opened" in shown
     assert "limit changes" in entry.partition("<details")[0] and "a third model" in entry.partition("<details")[0]
     assert SENTENCE in found.to_markdown().partition("## Covered")[0]
 
@@ -69,7 +69,10 @@ def test_a_receipt_knows_the_limit_of_its_own_time_and_says_so(changes):
     fact = dict(key_facts(found.fields))["Limit of account 'census'"]
     for text in (found["composition"], found["tuning"]["known"], " ".join(guarantee_sentences(found.fields)), fact):
         assert "hen this release was charged (ledger entry 7)" in text and (LATER in text or CURRENT in text)
-    assert "Unless the limit is raised, the charges to the account never exceed it in total." in found["composition"]
+    assert (
+        "Unless the limit is raised, the charges to the account never exceed the limit in total."
+        in found["composition"]
+    )
     for text in (page(found), found.to_markdown()):
         assert "Limit of all releases" not in text
 

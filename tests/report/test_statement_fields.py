@@ -76,7 +76,7 @@ def test_the_ledger_fills_what_only_it_can_know():
     assert (
         "Charges for failed runs (burned): 1; for unfinished runs (open): 2. Both count as spent." in found["retries"]
     )
-    assert "'census'" in found["composition"] and "never exceed it in total" in found["composition"]
+    assert "'census'" in found["composition"] and "never exceed the limit in total" in found["composition"]
 
 
 @pytest.mark.parametrize("name", ["composition", "tuning"])

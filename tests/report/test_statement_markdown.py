@@ -30,6 +30,13 @@ def test_what_is_not_private_says_so_first(kind):
     assert kinds()[kind].to_markdown().splitlines()[2].startswith("**NOT PRIVATE")
 
 
+@pytest.mark.parametrize("kind", ["seeded", "without noise"])
+def test_without_a_guarantee_its_fields_say_why_they_are_empty(kind):
+    text = kinds()[kind].to_markdown()
+    for title in ("Variant of differential privacy", "Unit of privacy", "Trust model"):
+        assert re.search(rf"^### \d+\. {title}\n\nNone: there is no guarantee\.$", text, re.MULTILINE)
+
+
 @pytest.mark.parametrize(
     "hostile",
     [

@@ -39,7 +39,7 @@ def released(adjacency: str = "add_remove", *, grade: str = "exact", ledger=(), 
 def test_a_group_is_the_unit_wherever_it_is_named(adjacency, change, neighbours, sets):
     found = statement(released(adjacency, **GROUPS))
     assert found["unit_of_privacy"] == "one group (all records with one key, of which at most 4 are used)"
-    assert str(found["contribution_bound"]["known"]).startswith("At most 4: enforced. The first records of a group")
+    assert str(found["contribution_bound"]["known"]).startswith("At most 4 records of each group were used")
     first, second, third = list(guarantee_sentences(found.fields))[:3]
     assert first.startswith(change)
     assert second.startswith("If one group is ") and "all the other groups" in second

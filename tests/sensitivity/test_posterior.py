@@ -288,6 +288,7 @@ def test_a_sampler_within_total_variation_has_the_delta_of_t52_and_it_is_attaine
 
 def test_the_delta_of_a_sampler_is_never_above_one():
     assert sampler_delta(1e6, 0.1, zeta=0.5) == 1.0
+    assert sampler_delta(710.0, 0.0, zeta=1e-307) == 1.0  # above 1: (1 + e^710) 1e-307 is 22
     assert sampler_delta(1e6, 0.1, zeta=0.0) == pytest.approx(0.1)
 
 

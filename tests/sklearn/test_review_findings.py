@@ -182,7 +182,7 @@ KNOWN = {
 
 def codes_of(y: object, known: PublicLabels) -> np.ndarray:
     """What an estimator with invalid="drop" reads."""
-    return PrivateData(X[:20], y, SPACE, known, None, "drop").read(20).codes
+    return PrivateData(X[:20], y, SPACE, known, None, "drop").read(20).in_memory().codes
 
 
 def as_objects(labels: list) -> np.ndarray:

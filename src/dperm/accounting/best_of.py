@@ -35,33 +35,36 @@ ALLOWANCE = 1e-13
 
 @dataclass(frozen=True)
 class BestOf(SingleEvent):
-    """Best of a random number of runs of one mechanism, by a score that is a part of its output (T80).
+    """Best of a random number of runs of one mechanism, selected by a score in the output of each run (T80).
 
-    The number K of runs is drawn from a public law, independently of the data. The mechanism runs K times with fresh
-    randomness. Only the output with the best score is released; ties are broken by independent random numbers.
+    The number K of runs is drawn from a public distribution, independently of the data. The mechanism runs K times with
+    fresh randomness. Only the output with the highest score is released; ties are broken by independent random numbers.
 
     Conditions:
 
-    - The event describes one run completely: the draw of a setting from a public law, the training and the score. With
-      parts of the data chosen by coins (T71), training and score are `ParallelParts`.
+    - The event describes one run completely: the draw of a hyperparameter setting from a public distribution, the
+      training, and the computation of the score. If independent coin flips assign each record either to training or to
+      scoring (T71), one `ParallelParts` event describes both.
     - The runs are independent and identically distributed. Bayesian optimization, successive halving and early stopping
       across runs are not covered.
-    - K, and all other outputs, stay secret. Elapsed time can reveal K.
-    - A run that fails counts as an output with the lowest score.
+    - K and the outputs of all other runs stay secret. Elapsed time can reveal K.
+    - A failed run counts as an output with the lowest score.
 
-    The upper bound is the least of T80, T80a, T81, T83, T150 and T151, each rounded up. The lower bound is an explicit
-    scorer for the pair of distributions of one run. In a composition (T82), the event is represented by a discrete pair
-    of distributions that dominates it; the bounds of `account` enclose the result of this pair.
+    The upper bound on delta is the smallest of the bounds in T80, T80a, T81, T83, T150 and T151, each rounded up. The
+    lower bound on delta comes from explicit scoring rules for the pair of distributions that dominates one run. In a
+    composition with other events (T82), a discrete dominating pair represents the selection. The lower and upper bounds
+    of `account` then enclose the privacy profile of this composition with the discrete pair.
 
-    Budgets with (epsilon, delta) limits accept every event. Budgets with RDP limits accept every event with a Rényi
-    curve (T83). Budgets with pure, zCDP or GDP limits accept only selections among pure runs, at the epsilon of T81.
+    Budgets with (epsilon, delta) limits accept every selection. Budgets with RDP limits accept every selection with a
+    Rényi curve (T83). Budgets with pure, zCDP or GDP limits accept a selection only if its runs are epsilon-DP; they
+    derive the charge from the epsilon of T81.
 
     Parameters
     ----------
     event
         Event of one run.
     runs
-        Law of the number of runs, such as ``Runs.geometric(mean=10)``.
+        Distribution of the number of runs, such as ``Runs.geometric(mean=10)``.
 
     Examples
     --------
@@ -80,14 +83,14 @@ class BestOf(SingleEvent):
     kind: ClassVar[str] = "best_of"
 
     def __post_init__(self) -> None:
-        """Check the event and the law of the number of runs."""
+        """Check the event and the distribution of the number of runs."""
         if not isinstance(self.event, Event):
             raise ParameterError(f"event must be an event such as Gaussian(1.0) * 10, got {shown(self.event)}.")
         elementary(self.event)
         if not isinstance(self.runs, Runs):
             raise ParameterError(
                 argument="runs",
-                rule="must be a law of the number of runs",
+                rule="must be a distribution of the number of runs",
                 got=shown(self.runs),
                 remedy="Choose Runs.geometric(mean=10). A fixed number of runs is a composition: event * 10.",
             )
@@ -95,12 +98,13 @@ class BestOf(SingleEvent):
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Return the adjacency under which the privacy loss is computed.
 
-        This is ``adjacency``, or add/remove if one of the events of a run is converted from add/remove (T4).
+        This is the argument ``adjacency``, or add/remove if the loss of an event in a run is converted from add/remove
+        (T4).
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -116,7 +120,7 @@ class BestOf(SingleEvent):
         return adjacency if readings == {adjacency} else Adjacency.ADD_REMOVE
 
     def law(self, direction: Direction) -> AtomicLoss:
-        """Return the privacy loss distribution of a discrete pair above the bound on the selection (T82).
+        """Return the privacy loss distribution of a discrete pair that dominates the selection (T82).
 
         Parameters
         ----------
@@ -131,7 +135,7 @@ class BestOf(SingleEvent):
         return _dominating_law(self, direction)
 
     def bound(self, direction: Direction) -> SelectionBound:
-        """Return the upper bounds of T80 and T151 in one direction, prepared for many epsilons.
+        """Return the upper bounds of T80 and T151 on delta, in one direction and for many values of epsilon.
 
         Parameters
         ----------
@@ -141,15 +145,16 @@ class BestOf(SingleEvent):
         Returns
         -------
         SelectionBound
-            The bounds.
+            Upper bounds on delta as functions of epsilon.
         """
         return _bound(*_both(self, direction))
 
     def delta_bound(self, epsilon: float, direction: Direction) -> float:
         """Return the upper bound on delta at any real ``epsilon``, in one direction (T82).
 
-        The formulas of T80 hold for epsilon >= 0 only. Below 0, the bound is 1 - e^epsilon + e^epsilon B(-epsilon),
-        with the bound B of the opposite direction. This includes the probability of no run.
+        The formulas of T80 hold only for epsilon >= 0. For epsilon < 0, the bound is
+        1 - e^epsilon + e^epsilon B(-epsilon), where B is the bound in the opposite direction. This bound also accounts
+        for the probability that K = 0.
 
         Parameters
         ----------
@@ -176,7 +181,7 @@ class BestOf(SingleEvent):
         return found if curve is None else min(found, rdp.rdp_delta(curve, epsilon, ORDERS))
 
     def attack(self, direction: Direction) -> SelectionAttack:
-        """Return the lower bounds of explicit scorers in one direction.
+        """Return the lower bounds on delta that follow from explicit scoring rules, in one direction.
 
         Parameters
         ----------
@@ -186,33 +191,34 @@ class BestOf(SingleEvent):
         Returns
         -------
         SelectionAttack
-            The lower bounds.
+            Lower bounds on delta and on epsilon.
         """
         return _attack(*_both(self, direction))
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
         """Return an upper bound on the Rényi curve of the selection (T83).
 
-        Let tau be the curve of one run, f(x) = E x^K, and u the probability that one run is better than the released
-        output. The choice multiplies the likelihood ratio of this output by at most e^r(u). The bound is
-        tau(alpha) + sup_u {log f'(1 - u) + (alpha - 1) r(u)}/(alpha - 1), plus the contribution of P(K = 0).
+        Let tau be the curve of one run, let f(x) = E x^K, and let u be the probability that one run has a higher score
+        than the released output. The selection multiplies the likelihood ratio of this output by at most e^{r(u)}, with
+        the function r of T80. The bound is tau(alpha) + sup_u {log f'(1 - u) + (alpha - 1) r(u)}/(alpha - 1), plus a
+        term for P(K = 0).
 
         Parameters
         ----------
         orders
             Rényi orders alpha > 1.
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
         ndarray
-            tau(alpha) at ``orders``, rounded up.
+            Values of the curve at ``orders``, rounded up.
 
         Raises
         ------
         ConversionError
-            If an event of a run has no Rényi curve, or is converted from add/remove.
+            If an event in a run has no Rényi curve, or its loss is converted from add/remove (T4).
         """
         if self.reading(adjacency) is not adjacency:
             raise ConversionError(
@@ -230,12 +236,12 @@ class BestOf(SingleEvent):
         return up_array(np.maximum(logs + ALLOWANCE, 0.0) / (alpha - 1))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the tags of selections, and those of the events of a run.
+        """Return the theorem tags of the selection and of the events in a run.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -246,7 +252,7 @@ class BestOf(SingleEvent):
         return (*SELECTION_TAGS, *sorted(found - {*SELECTION_TAGS}))
 
     def fields(self) -> Json:
-        """Return the law of the number of runs; the serializer adds the event of a run."""
+        """Return the number of runs as JSON-serialisable data; the serializer adds the event of a run."""
         return {"runs": self.runs.fields()}
 
     def _one_run(self, epsilon: float, direction: Direction) -> float:

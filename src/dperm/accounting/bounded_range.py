@@ -23,20 +23,24 @@ ORDERS = "Rényi orders are numbers above 1."
 class BoundedRange(SingleEvent):
     """Any mechanism whose privacy losses, for each neighbouring pair, lie in an interval of length epsilon (T74a).
 
-    The exponential mechanism that selects with probability proportional to e^{epsilon u / (2 Delta)}, for utilities u
-    of sensitivity Delta, has range epsilon. Report-noisy-max with Gumbel noise has range epsilon, too. If the utilities
-    are monotone, the exponent is epsilon u / Delta (T8). For an epsilon-DP mechanism in general, only the range 2
-    epsilon is known; declare such a mechanism as `Pure`.
+    The length of the interval is called the range of the mechanism. The exponential mechanism has range epsilon if it
+    selects with probability proportional to e^{epsilon u / (2 Delta)}, where the utility u has sensitivity Delta. For
+    monotone utilities, the exponent may be epsilon u / Delta (T8). Report-noisy-max with Gumbel noise is equivalent to
+    the exponential mechanism. For a general epsilon-DP mechanism, only the range 2 epsilon is known; declare such a
+    mechanism as `Pure`.
 
-    Three consequences of T74a are used:
+    The accountant uses three consequences of T74a:
 
-    - (epsilon, delta), alone and in a composition: the pair of distributions whose profile is the supremum over all
-      such mechanisms. For a single release, this profile is attained; in a composition, the pair gives an upper bound.
-    - RDP and zCDP: tau(alpha) <= alpha epsilon^2 / 8, that is rho = epsilon^2 / 8.
-    - GDP: mu = 2 Phi^-1(e^{epsilon/2}/(1 + e^{epsilon/2})), the mu of (epsilon/2)-DP.
+    - (epsilon, delta), alone and in a composition: the pair of distributions whose privacy profile is the supremum over
+      all mechanisms of this range. For a single release, the supremum is attained; in a composition, the pair gives an
+      upper bound.
+    - RDP and zCDP: the Rényi curve is at most alpha epsilon^2 / 8, so the mechanism is rho-zCDP with
+      rho = epsilon^2 / 8.
+    - GDP: mu = 2 Phi^-1(e^{epsilon/2}/(1 + e^{epsilon/2})), the same mu as for an (epsilon/2)-DP mechanism. Here Phi is
+      the standard normal distribution function.
 
-    By T4, a range under add/remove implies a range twice as long under replace-one. A range under replace-one implies
-    nothing under add/remove.
+    By T4, a mechanism of range epsilon under add/remove has at most range 2 epsilon under replace-one. A range under
+    replace-one implies nothing under add/remove.
 
     Parameters
     ----------
@@ -65,12 +69,12 @@ class BoundedRange(SingleEvent):
         object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
 
     def width(self, adjacency: Adjacency) -> float:
-        """Return the length of the interval of losses under ``adjacency``; T4 doubles it exactly.
+        """Return the length of the interval of losses under ``adjacency``, doubled if T4 converts the range.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -80,12 +84,14 @@ class BoundedRange(SingleEvent):
         return self.epsilon * (1 if adjacency is self.adjacency else 2)
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """Return the adjacency under which the privacy loss is computed (T4).
+        """Return the adjacency under which the privacy loss is computed.
+
+        This is the argument ``adjacency``: if necessary, T4 converts a range declared under add/remove to replace-one.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -100,7 +106,7 @@ class BoundedRange(SingleEvent):
         return declared_reading(self, adjacency)
 
     def law(self, direction: Direction) -> BoundedRangeLoss | AtomicLoss:
-        """Return the privacy loss distribution that dominates every mechanism of this range (T74a).
+        """Return the privacy loss distribution of a pair that dominates every mechanism of this range (T74a).
 
         Parameters
         ----------
@@ -110,26 +116,33 @@ class BoundedRange(SingleEvent):
         Returns
         -------
         BoundedRangeLoss or AtomicLoss
-            Privacy loss distribution of the dominating pair; one atom at 0 for epsilon = 0.
+            Privacy loss distribution of the dominating pair. For epsilon = 0, the loss is 0 with probability 1.
         """
         adjacency = Adjacency.REPLACE_ONE if direction is Direction.REPLACE else Adjacency.ADD_REMOVE
         width = self.width(adjacency)
         return BoundedRangeLoss(width) if width else response_loss(0.0)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the smaller of alpha epsilon^2/8 and epsilon (T74a).
+        """Return the Rényi curve: the smaller of alpha w^2/8 and w, where w is the range under ``adjacency`` (T74a).
 
         Parameters
         ----------
         orders
             Rényi orders alpha > 1.
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
         ndarray
-            tau(alpha) at ``orders``, rounded up.
+            Values of the curve at ``orders``, rounded up.
+
+        Raises
+        ------
+        AdjacencyError
+            If the range is declared under replace-one and ``adjacency`` is add/remove.
+        ParameterError
+            If an order is not above 1.
         """
         alpha, width = np.asarray(orders, dtype=np.float64), self.width(self.reading(adjacency))
         if not np.all(alpha > 1):
@@ -137,12 +150,12 @@ class BoundedRange(SingleEvent):
         return up_array(np.minimum(alpha * (width * width / 8), width))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return T74a, and T4 if the range is converted.
+        """Return the theorem tag T74a, and also T4 if the range is converted.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -152,5 +165,5 @@ class BoundedRange(SingleEvent):
         return ("T74a",) if adjacency is self.adjacency else ("T74a", "T4")
 
     def fields(self) -> Json:
-        """Return epsilon and the adjacency as JSON."""
+        """Return epsilon and the adjacency as JSON-serialisable data."""
         return {"epsilon": self.epsilon, "adjacency": self.adjacency.value}

@@ -43,7 +43,7 @@ class State(StrEnum):
 
 
 class Reservation(Protocol):
-    """Protocol for a reservation: a charged part of a budget, for one release."""
+    """Protocol for a reservation: the part of a budget that is charged for one release."""
 
     @property
     def state(self) -> State:
@@ -55,10 +55,12 @@ class Reservation(Protocol):
 
     @property
     def receipt(self) -> Mapping[str, object]:
-        """Location of the entry and amounts spent, as public JSON data to store in the record of the release."""
+        """Location of the budget entry and amounts spent, as public JSON data to store with the release."""
 
     def commit(self, digest: str) -> None:
-        """Close the reservation with the digest of the release. Repeating the call with the same digest has no effect.
+        """Close the reservation with the digest of the release.
+
+        Repeating the call with the same digest has no further effect.
 
         Parameters
         ----------
@@ -67,6 +69,8 @@ class Reservation(Protocol):
 
         Raises
         ------
+        SupersededError
+            If another holder has taken over the reservation.
         BudgetError
             If the reservation was burned, or committed with a different digest.
         """
@@ -74,7 +78,7 @@ class Reservation(Protocol):
     def burn(self, reason: str) -> None:
         """Close the reservation without a release.
 
-        The reservation stays charged. Burning it twice has no effect.
+        The reservation stays charged. Burning the reservation a second time has no effect.
 
         Parameters
         ----------
@@ -83,38 +87,40 @@ class Reservation(Protocol):
 
         Raises
         ------
+        SupersededError
+            If another holder has taken over the reservation.
         BudgetError
             If the reservation was committed.
         """
 
     def record_stage(self, name: str, facts: Mapping[str, object]) -> None:
-        """Append the facts of a finished stage to this open reservation, durably.
+        """Append the facts of a finished stage to this open reservation, and store them durably.
 
-        A release of several stages, such as preparation, training and evaluation, is one reservation: all stages are
-        charged before the first one starts, and a stage costs nothing more. Repeating the call with the same facts has
-        no effect.
+        A release with several stages, such as preparation, training and evaluation, has one reservation. All stages are
+        charged before the first one starts, so recording a stage costs nothing. Repeating the call with the same facts
+        has no effect.
 
         Parameters
         ----------
         name
             Name of the stage. Each name can be used only once per reservation.
         facts
-            Public JSON data: the digest of the output, and values computed from the output. Facts must not depend on
-            private data in any other way, because readers see them even if the release fails later.
+            Public JSON data: the digest of the stage's output, and values computed from this output. The facts must not
+            depend on private data in any other way, because they are public even if the release fails later.
 
         Raises
         ------
         SupersededError
-            If another holder has taken over.
+            If another holder has taken over the reservation.
         BudgetError
-            If the reservation is closed or belongs to another run, or has a stage of this name with other facts.
+            If the reservation is closed, belongs to another run, or already has a stage with this name and other facts.
         """
 
     def take_over(self, draws: int) -> int:
-        """Make this object the only holder of the reservation, durably.
+        """Make this object the only holder of the reservation, and record this durably.
 
         A resumable run leases its noise draws from the reservation. Every draw leased to an earlier holder counts as
-        made. All holders together therefore never draw more often than the last lease allows.
+        made. All holders together therefore never make more draws than the last lease allows.
 
         Parameters
         ----------
@@ -133,9 +139,9 @@ class Reservation(Protocol):
         """
 
     def lease(self, draws: int) -> None:
-        """Allow this holder ``draws`` noise draws in total, recorded durably before the first draw.
+        """Allow this holder ``draws`` noise draws in total, and record this durably before the first draw.
 
-        A number smaller than before gives unused draws back.
+        A smaller number than in an earlier call returns unused draws.
 
         Parameters
         ----------
@@ -145,27 +151,27 @@ class Reservation(Protocol):
         Raises
         ------
         SupersededError
-            If another holder has taken over.
+            If another holder has taken over the reservation.
         BudgetError
             If the reservation is closed.
         """
 
     def check_holder(self) -> None:
-        """Check that no other holder has taken over; cheaper than ``lease``.
+        """Check that no other holder has taken over the reservation; this check is cheaper than ``lease``.
 
         Raises
         ------
         SupersededError
-            If another holder has taken over.
+            If another holder has taken over the reservation.
         """
 
 
 @runtime_checkable
 class Budget(Protocol):
-    """Protocol for a privacy budget. A filter for adaptively chosen events enforces its limit (T14)."""
+    """Protocol for a privacy budget, whose limit holds for adaptively chosen events (T14)."""
 
     def check(self, event: Event) -> None:
-        """Check that the budget covers ``event`` now. Nothing is charged.
+        """Check that the remaining budget covers ``event``, without charging it.
 
         Parameters
         ----------
@@ -194,7 +200,7 @@ class Budget(Protocol):
             Identifier that makes the call idempotent. A second call with the same id and the same event charges nothing
             and returns the same reservation, marked as ``repeated``.
         facts
-            Public JSON data about the run, stored with the event, such as whether a seed makes the run NOT PRIVATE.
+            Public JSON data about the run to store with the event, such as a note that a seed makes it NOT PRIVATE.
 
         Returns
         -------
@@ -232,24 +238,26 @@ def charged(
     facts: Mapping[str, object] | None = None,
     resumable: Resumable | None = None,
 ) -> Iterator[Reservation]:
-    """Run a release inside a reservation of ``event``, charged before the block starts.
+    """Charge ``event`` to ``budget`` before a ``with`` block starts, and run a release inside the block.
 
-    An exception in the block burns the reservation and propagates, with a note about the charge. Leaving the block
-    without ``commit`` or ``burn`` also burns the reservation, and issues a DpermWarning.
+    If the block raises an exception, the reservation is burned: it is closed, and the charge is not refunded. The
+    exception propagates, with a note about the charge. If the block ends without ``commit`` or ``burn``, the
+    reservation is burned as well, and a DpermWarning is issued.
 
     Parameters
     ----------
     budget
-        Budget to charge; None charges nothing and yields a reservation without effect.
+        Budget to charge. None charges nothing and yields a reservation without any effect.
     event
         Event to charge.
     request_id
-        Identifier of the release, for idempotent charges.
+        Identifier of the release. The same identifier is never charged twice.
     facts
-        Public JSON data stored with the event.
+        Public JSON data to store with the event.
     resumable
-        Run that can be resumed, and that draws no more noise in total than its event declares. Such a run may continue
-        under its open reservation.
+        Run that can be resumed after a failure without drawing more noise in total than ``event`` declares. If the run
+        can continue after an exception, its reservation stays open instead of being burned. The resumed run then uses
+        this reservation.
 
     Yields
     ------
@@ -259,8 +267,13 @@ def charged(
     Raises
     ------
     BudgetError
-        Before the block starts, if the budget does not cover the event or ``request_id`` was already reserved. A second
+        Before the block starts, if the budget does not cover the event, or if ``request_id`` was already used: a second
         run would draw noise twice for one charge.
+    AdjacencyError, ConversionError
+        Before the block starts, if the cost of the event cannot be computed under the budget's adjacency, or cannot be
+        expressed in the budget's unit.
+    ParameterError
+        If ``budget`` is neither a budget nor None.
 
     Examples
     --------

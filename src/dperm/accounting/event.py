@@ -39,14 +39,14 @@ class Event(ABC):
         """Yield each elementary event with its number of repetitions."""
 
     def __mul__(self, count: object) -> "Event":
-        """Repeat the event ``count`` times, in sequence."""
+        """Return the composition of ``count`` repetitions of this event, in sequence."""
         times = checks.count("count", count, REPEATED, most=MOST_STEPS)
         return Repeated.of(self, times)
 
     __rmul__ = __mul__
 
     def __add__(self, other: object) -> "Event":
-        """Compose: this event, then ``other``."""
+        """Return the composition of this event and a later event ``other``."""
         if not isinstance(other, Event):
             raise ParameterError(
                 f"an event can only be composed with an event, got {shown(other)}. Use event * count to repeat it."
@@ -72,7 +72,7 @@ class SingleEvent(Event):
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -89,7 +89,7 @@ class SingleEvent(Event):
     def unwrapped(self) -> "SingleEvent":
         """Return an event with exactly the same privacy loss: the wrapped event, or this event itself.
 
-        Budgets compute exact costs from the returned event, after `reading` has accepted the adjacency.
+        Budgets compute exact costs from the returned event, after `reading` has checked the adjacency.
         """
         return self
 
@@ -117,12 +117,12 @@ class SingleEvent(Event):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
         ndarray
-            tau(alpha) at ``orders``, rounded up.
+            Values of the curve at ``orders``, rounded up.
         """
 
     @abstractmethod
@@ -132,7 +132,7 @@ class SingleEvent(Event):
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class SingleEvent(Event):
 
     @abstractmethod
     def fields(self) -> Json:
-        """Return the event's parameters as JSON values."""
+        """Return the event's parameters as JSON-serialisable data."""
 
 
 @dataclass(frozen=True)

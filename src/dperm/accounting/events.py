@@ -37,7 +37,8 @@ class Gaussian(SingleEvent):
     Parameters
     ----------
     noise_multiplier
-        Standard deviation of the noise divided by the L2 sensitivity s for one record added or removed.
+        Standard deviation of the noise divided by the L2 sensitivity s for one record added or removed, from 0.01 to
+        1e10.
 
     Examples
     --------
@@ -58,7 +59,7 @@ class Gaussian(SingleEvent):
         )
 
     def law(self, direction: Direction) -> GaussianLoss:
-        """Return the privacy loss distribution of T6 with mu = sensitivity / sigma.
+        """Return the privacy loss distribution of T6, with mu = 1/noise_multiplier; replace-one doubles mu.
 
         Parameters
         ----------
@@ -80,22 +81,22 @@ class Gaussian(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
         ndarray
-            tau(alpha) at ``orders``, rounded up.
+            Values of the curve at ``orders``, rounded up.
         """
         return rdp.gaussian_rdp(orders, self.noise_multiplier, _relative_sensitivity(adjacency))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the tags T6 and T19.
+        """Return the theorem tags T6 and T19.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -105,7 +106,7 @@ class Gaussian(SingleEvent):
         return ("T6", "T19")
 
     def fields(self) -> Json:
-        """Return the noise multiplier as JSON."""
+        """Return the noise multiplier as JSON-serialisable data."""
         return {"noise_multiplier": self.noise_multiplier}
 
 
@@ -116,7 +117,7 @@ class Laplace(SingleEvent):
     Parameters
     ----------
     noise_multiplier
-        Scale of the noise divided by the L1 sensitivity s for one record added or removed.
+        Scale of the noise divided by the L1 sensitivity s for one record added or removed, from 0.01 to 1e10.
 
     Examples
     --------
@@ -137,9 +138,9 @@ class Laplace(SingleEvent):
         )
 
     def law(self, direction: Direction) -> LaplaceLoss:
-        """Return the privacy loss distribution of T5 with epsilon = sensitivity / b.
+        """Return the privacy loss distribution of T5, with epsilon = 1/noise_multiplier; replace-one doubles epsilon.
 
-        A shift of one coordinate dominates all other shifts, since such a shift is an extreme point of the L1 ball.
+        A shift along one coordinate axis is an extreme point of the L1 ball, so it dominates all other shifts.
 
         Parameters
         ----------
@@ -161,22 +162,22 @@ class Laplace(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
         ndarray
-            tau(alpha) at ``orders``, rounded up.
+            Values of the curve at ``orders``, rounded up.
         """
         return rdp.laplace_rdp(orders, self.noise_multiplier, _relative_sensitivity(adjacency))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the tag of the Laplace mechanism, T5.
+        """Return T5, the theorem tag of the Laplace mechanism.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -186,7 +187,7 @@ class Laplace(SingleEvent):
         return ("T5",)
 
     def fields(self) -> Json:
-        """Return the noise multiplier as JSON."""
+        """Return the noise multiplier as JSON-serialisable data."""
         return {"noise_multiplier": self.noise_multiplier}
 
 
@@ -226,12 +227,14 @@ class Approximate(SingleEvent):
         object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """Return the adjacency under which the privacy loss is computed (T4).
+        """Return the adjacency under which the privacy loss is computed.
+
+        This is the argument ``adjacency``: if necessary, T4 converts a guarantee under add/remove to replace-one.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -246,7 +249,7 @@ class Approximate(SingleEvent):
         return declared_reading(self, adjacency)
 
     def law(self, direction: Direction) -> AtomicLoss:
-        """Return the privacy loss distribution of T14.
+        """Return the privacy loss distribution of the pair that dominates all (epsilon, delta)-DP mechanisms (T14).
 
         T4 converts an add/remove guarantee to (2 epsilon, delta (1 + e^epsilon)) under replace-one.
 
@@ -266,19 +269,19 @@ class Approximate(SingleEvent):
         return response_loss(self.epsilon, self.delta)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve of a pure guarantee (T16).
+        """Return the Rényi curve of the worst epsilon-DP mechanism, if delta is 0 (T16).
 
         Parameters
         ----------
         orders
             Rényi orders alpha > 1.
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
         ndarray
-            tau(alpha) at ``orders``, rounded up.
+            Values of the curve at ``orders``, rounded up.
 
         Raises
         ------
@@ -294,12 +297,12 @@ class Approximate(SingleEvent):
         return rdp.pure_rdp(orders, self.epsilon * (2 if doubled else 1))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return T14, and T4 if the guarantee is converted.
+        """Return the theorem tag T14, and also T4 if the guarantee is converted.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -309,7 +312,7 @@ class Approximate(SingleEvent):
         return ("T14",) if adjacency is self.adjacency else ("T14", "T4")
 
     def fields(self) -> Json:
-        """Return epsilon, delta and the adjacency as JSON."""
+        """Return epsilon, delta and the adjacency as JSON-serialisable data."""
         return {"epsilon": self.epsilon, "delta": self.delta, "adjacency": self.adjacency.value}
 
 
@@ -345,12 +348,14 @@ class Pure(SingleEvent):
         return Approximate(self.epsilon, 0.0, self.adjacency)
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """Return the adjacency under which the privacy loss is computed (T4).
+        """Return the adjacency under which the privacy loss is computed.
+
+        This is the argument ``adjacency``: if necessary, T4 converts a guarantee under add/remove to replace-one.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -366,6 +371,8 @@ class Pure(SingleEvent):
 
     def law(self, direction: Direction) -> AtomicLoss:
         """Return the privacy loss distribution of randomized response, which dominates all epsilon-DP mechanisms (T13).
+
+        T4 converts an add/remove guarantee to 2 epsilon under replace-one.
 
         Parameters
         ----------
@@ -387,22 +394,22 @@ class Pure(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
         ndarray
-            tau(alpha) at ``orders``, rounded up.
+            Values of the curve at ``orders``, rounded up.
         """
         return self._general.rdp(orders, adjacency)
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return T13, and T4 if the guarantee is converted.
+        """Return the theorem tag T13, and also T4 if the guarantee is converted.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -412,7 +419,7 @@ class Pure(SingleEvent):
         return ("T13",) if adjacency is self.adjacency else ("T13", "T4")
 
     def fields(self) -> Json:
-        """Return epsilon and the adjacency as JSON."""
+        """Return epsilon and the adjacency as JSON-serialisable data."""
         return {"epsilon": self.epsilon, "adjacency": self.adjacency.value}
 
 
@@ -437,10 +444,10 @@ def declared_reading(event: _Declared, adjacency: Adjacency) -> Adjacency:
 
 @dataclass(frozen=True)
 class RandomizedResponse(SingleEvent):
-    """Randomized response on k values: the answer is true with probability e^eps/(e^eps + k - 1) (T9).
+    """Randomized response on k values: the answer is true with probability e^epsilon/(e^epsilon + k - 1) (T9).
 
-    Otherwise the answer is one of the other values, chosen uniformly. The mechanism is local, so its guarantee is
-    proved only under replace-one.
+    Otherwise the answer is one of the other values, chosen uniformly. The mechanism is local: every record sends its
+    own answer, so the number of records is public. The guarantee is therefore proved only under replace-one.
 
     Parameters
     ----------
@@ -473,7 +480,7 @@ class RandomizedResponse(SingleEvent):
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -483,7 +490,7 @@ class RandomizedResponse(SingleEvent):
         Raises
         ------
         AdjacencyError
-            If ``adjacency`` is add/remove, since the number of answers reveals n.
+            If ``adjacency`` is add/remove, since the number of answers reveals the number of records.
         """
         if adjacency is Adjacency.ADD_REMOVE:
             raise AdjacencyError(
@@ -515,22 +522,22 @@ class RandomizedResponse(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
         ndarray
-            tau(alpha) at ``orders``, rounded up.
+            Values of the curve at ``orders``, rounded up.
         """
         return rdp.randomized_response_rdp(orders, self.epsilon, self.values)
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the tag of randomized response, T9.
+        """Return T9, the theorem tag of randomized response.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -540,5 +547,5 @@ class RandomizedResponse(SingleEvent):
         return ("T9",)
 
     def fields(self) -> Json:
-        """Return epsilon and the number of values as JSON."""
+        """Return epsilon and the number of values as JSON-serialisable data."""
         return {"epsilon": self.epsilon, "values": self.values}

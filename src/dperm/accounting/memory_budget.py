@@ -32,7 +32,7 @@ class MemoryEntry:
     number
         Number of the entry, in the order of the charges.
     event
-        Event as JSON (`dperm.accounting.serialize`).
+        Event as JSON text (`dperm.accounting.serialize`).
     cost
         Amounts charged, rounded up, keyed by the name of the cost ("epsilon", "rho", ...).
     state
@@ -62,27 +62,28 @@ class MemoryEntry:
 
 @final
 class MemoryBudget:
-    """Thread-safe `Budget` in memory, which charges adaptively chosen events until the limit is reached.
+    """Thread-safe `Budget` in memory, for events that may be chosen adaptively.
 
-    ``limit`` is the guarantee for all charged events together, however they were chosen and whenever charging stopped.
-    The sum of the costs never exceeds the limit (T14; `dperm.accounting.filters.rules` describes the rule for each kind
-    of guarantee). Composing the profiles of adaptively chosen events and stopping at the limit would **not** be valid.
-    Declare each event as a whole before it runs, for example the thousand steps of a training run as one event. Inside
-    one event the composition is exact.
+    All charged events together satisfy the guarantee ``limit``, however the events were chosen and whenever charging
+    stopped. The sum of the costs never exceeds the limit (T14; `dperm.accounting.filters.rules` describes the rule for
+    each kind of guarantee). Composing the profiles of adaptively chosen events and stopping at the limit would **not**
+    be valid. Declare each event as a whole before it runs. For example, declare the thousand steps of a training run as
+    one event, so that the accountant composes the steps exactly.
 
-    Each cost is rounded up to a double, and costs are added as exact fractions.
+    Each cost is rounded up to a floating-point number, and costs are added as exact fractions.
 
     Parameters
     ----------
     limit
-        PureDP, ApproxDP, ZCDP, GDP or RDP. Events are accounted for under its adjacency.
+        Guarantee of type PureDP, ApproxDP, ZCDP, GDP or RDP. Events are accounted for under its adjacency.
     blocks
-        For ApproxDP only: the number of events that share the delta of the limit. Each event is charged at
-        delta/blocks.
+        Number of events that share the delta of an ApproxDP limit equally. It is required for ApproxDP limits, and must
+        be None for other limits.
     composition
-        For ApproxDP with delta > 0. "basic" adds the events' epsilons. "advanced" adds the squares of the epsilons. It
-        divides half of the delta among the events, and spends the other half on the composition (T14a). Compared with
-        "basic", "advanced" allows more events if they are small, and fewer if they are large.
+        Rule for an ApproxDP limit; other limits accept only the default. "basic" adds the epsilons of the events, and
+        divides delta among the events. "advanced", for delta > 0, adds the squares of the epsilons. It divides half of
+        delta among the events, and spends the other half on the composition (T14a). Compared with "basic", "advanced"
+        allows more events if their epsilons are small, and fewer events if their epsilons are large.
 
     Examples
     --------
@@ -107,7 +108,7 @@ class MemoryBudget:
 
     @property
     def limit(self) -> AnyGuarantee:
-        """Guarantee for all charged events together."""
+        """Guarantee that all charged events together satisfy."""
         return self._limit
 
     @property
@@ -119,8 +120,8 @@ class MemoryBudget:
     def spent(self) -> dict[str, float]:
         """Sums of the charged costs, rounded up, keyed by the name of the cost ("epsilon", "rho", ...).
 
-        The sums are deliberately plain numbers. The total cost of adaptively chosen events is not a guarantee (T14);
-        ``limit`` is one.
+        The sums are plain numbers, because the total cost of adaptively chosen events is not a guarantee (T14). The
+        guarantee is ``limit``.
         """
         return {name: round_up(used) for name, used in zip(self._filter.names, self._spent, strict=True)}
 
@@ -131,7 +132,7 @@ class MemoryBudget:
 
     @property
     def remaining(self) -> AnyGuarantee:
-        """Largest guarantee that can still be charged, rounded down."""
+        """Remaining budget, rounded down and expressed as a guarantee."""
         return self._filter.within(left(self._filter, self._spent))
 
     @property
@@ -140,7 +141,7 @@ class MemoryBudget:
         return tuple(self._entries)
 
     def check(self, event: Event) -> None:
-        """Raise an error if ``reserve`` would raise one now. Nothing is charged.
+        """Raise an error if ``reserve`` would now raise an error. Nothing is charged.
 
         Parameters
         ----------
@@ -172,7 +173,7 @@ class MemoryBudget:
             Identifier of the release. A second call with the same id and the same event returns the same reservation
             and charges nothing.
         facts
-            Public JSON data about the run, stored with the entry.
+            Public JSON data about the run to store with the entry.
 
         Returns
         -------
@@ -211,7 +212,7 @@ class MemoryBudget:
         return self
 
     def __reduce__(self) -> NoReturn:
-        """Refuse pickling with BudgetError: another process would spend its copy a second time."""
+        """Raise BudgetError: with a pickled copy, another process could spend the budget a second time."""
         raise BudgetError(
             "a MemoryBudget cannot be pickled: another process would spend a copy of it. Charge it in the process that "
             "opened it (with joblib, use threads)."
@@ -339,7 +340,7 @@ class MemoryReservation:
 
     @property
     def receipt(self) -> Mapping[str, object]:
-        """Entry number, request id, digest, limit, capacity and spent amounts, as JSON data."""
+        """Entry number, request id, digest, limit, capacity and spent amounts, as JSON-serialisable data."""
         return {
             "ledger": "in memory, gone with its process",
             "seq": self.number,
@@ -360,6 +361,8 @@ class MemoryReservation:
 
         Raises
         ------
+        SupersededError
+            If another holder has taken over the reservation.
         BudgetError
             If the reservation was burned, or committed with a different digest.
         """
@@ -375,6 +378,8 @@ class MemoryReservation:
 
         Raises
         ------
+        SupersededError
+            If another holder has taken over the reservation.
         BudgetError
             If the reservation was committed.
         """
@@ -393,9 +398,9 @@ class MemoryReservation:
         Raises
         ------
         SupersededError
-            If another holder has taken over.
+            If another holder has taken over the reservation.
         BudgetError
-            If the reservation is closed or belongs to another run, or has a stage of this name with other facts.
+            If the reservation is closed, belongs to another run, or already has a stage with this name and other facts.
         """
         self.budget._record_stage(self.number, self.holder, name=checked_text("name", name), facts=facts)
 
@@ -430,18 +435,18 @@ class MemoryReservation:
         Raises
         ------
         SupersededError
-            If another holder has taken over.
+            If another holder has taken over the reservation.
         BudgetError
             If the reservation is closed.
         """
         self.budget._lease(self.number, self.holder, draws)
 
     def check_holder(self) -> None:
-        """Check that no other object has taken over.
+        """Check that no other object has taken over the reservation.
 
         Raises
         ------
         SupersededError
-            If another holder has taken over.
+            If another holder has taken over the reservation.
         """
         self.budget._require_holder(self.number, self.holder)

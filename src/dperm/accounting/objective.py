@@ -17,24 +17,28 @@ from dperm.privacy.adjacency import Adjacency, Direction
 
 @dataclass(frozen=True)
 class PerturbedObjective(SingleEvent):
-    """Exact minimizer of sum_i f(x_i'theta, y_i) + r(theta) + (Lambda/2) ||theta||^2 + b'theta, b ~ N(0, sigma^2).
+    """Objective perturbation with Gaussian noise: exact minimizer of a regularized empirical risk plus a random term.
 
-    Each record's loss is convex, L-Lipschitz and beta-smooth in theta. It depends on one linear function of theta, so
-    its Hessian has rank one. The regularizer r is convex and public; Lambda > 0 (T42).
+    The minimized function of theta is
+    sum_i f(<x_i, theta>, y_i) + r(theta) + (Lambda/2) ||theta||^2 + <b, theta>, where b ~ N(0, sigma^2 I) is the noise.
+    Each record's loss is convex, L-Lipschitz and beta-smooth in theta. It depends on theta only through the score
+    <x_i, theta>, so its Hessian has rank at most one. The regularizer r is convex and public; Lambda > 0 (T42).
 
-    Under add/remove the privacy loss is bounded by T40, or by T39 if the losses are not monotone, with c = log(1 +
-    beta/Lambda) for the determinant (T37). Under replace-one the privacy loss is bounded by T41, with a single c. If
-    the solver stops early, a second event is needed (T43).
+    Under add/remove, the privacy loss is bounded by T40, or by T39 if the losses are not monotone. Both bounds include
+    c = log(1 + beta/Lambda), which bounds the effect of the Jacobian determinant of the noise (T37). Under replace-one,
+    the privacy loss is bounded by T41, which includes c only once. If the solver stops before the exact minimum, the
+    released model needs additional Gaussian noise, which is a second event (T43).
 
     Parameters
     ----------
     noise_multiplier
-        sigma/L, the standard deviation of the noise divided by the Lipschitz constant of one record's loss.
+        Ratio sigma/L of the standard deviation of the noise to the Lipschitz constant of one record's loss, from 0.01
+        to 1e10.
     curvature
-        beta/Lambda, the smoothness of one record's loss divided by the regularization strength.
+        Ratio beta/Lambda of the smoothness of one record's loss to the regularization strength, from 0 to 1e100.
     monotone
-        Whether the derivative f' of a record's loss with respect to its score has the same sign at every theta (T40);
-        False for regression.
+        Whether the derivative of a record's loss with respect to its score has the same sign at every theta (T40). It
+        is False for regression.
 
     Examples
     --------
@@ -61,7 +65,7 @@ class PerturbedObjective(SingleEvent):
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -71,9 +75,9 @@ class PerturbedObjective(SingleEvent):
         return bounding_loss(self.noise_multiplier, self.curvature, adjacency, self.monotone)
 
     def law(self, direction: Direction) -> MirroredLoss:
-        """Return the symmetric pair that dominates the bound of T39, T40 or T41.
+        """Return the privacy loss distribution of a symmetric pair that dominates the bound of T39, T40 or T41.
 
-        Adding and removing a record have the same privacy loss.
+        The same distribution holds for adding and for removing a record.
 
         Parameters
         ----------
@@ -96,22 +100,22 @@ class PerturbedObjective(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
         ndarray
-            tau(alpha) at ``orders``, rounded up.
+            Values of the curve at ``orders``, rounded up.
         """
         return rdp.moment_rdp(orders, self.bound(adjacency))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return T37 and the tag of the theorem that bounds the privacy loss.
+        """Return the theorem tag T37 and the tag of the theorem that bounds the privacy loss.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -123,5 +127,5 @@ class PerturbedObjective(SingleEvent):
         return ("T37", "T40") if self.monotone else ("T37", "T39")
 
     def fields(self) -> Json:
-        """Return the noise multiplier, the curvature and ``monotone`` as JSON."""
+        """Return the noise multiplier, the curvature and ``monotone`` as JSON-serialisable data."""
         return {"noise_multiplier": self.noise_multiplier, "curvature": self.curvature, "monotone": self.monotone}

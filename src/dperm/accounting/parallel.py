@@ -39,24 +39,26 @@ REVERSED = {
 class ParallelParts(SingleEvent):
     """Stages on disjoint parts of the data; a secret, independent coin flip assigns each record to its part (T71).
 
-    The event ``events[j]`` describes all stages that read part j. Each stage reads one part and all earlier outputs. A
-    stage that reads several parts belongs to the event of each of them. Stages of different parts may interleave.
+    The event ``events[j]`` describes all stages that read part j. A stage may also use the outputs of all earlier
+    stages. A stage that reads several parts belongs to the event of each of these parts. Stages of different parts may
+    be interleaved.
 
     The coin flips have public probabilities. They are independent of each other and of the contents of the records;
     draw them with `dperm.noise`, for example. Under replace-one, a coin flip belongs to a position in the data, so a
     replacement stays in the part of the record that it replaces. Splits with exact sizes, and splits by hash, stratum
-    or group, are not covered (E42).
+    or group, are not covered (erratum E42).
 
-    The profile of the event is, for each direction, the largest of the profiles of the parts. In a composition with
-    other events, the event is represented by the pair of distributions with this largest profile. The composition may
-    therefore cost more than the composition of any single part with the other events. The exact privacy loss
-    distribution is used if the parts are Gaussian, or equal single steps. Other parts are discretized, with every
-    profile rounded up, and the bounds of `account` enclose the result of this discretized pair.
+    In each direction, the privacy profile of the event is the pointwise maximum of the privacy profiles of the parts.
+    In a composition with other events, the pair of distributions with this maximal profile represents the event. The
+    composition may therefore cost more than the composition of any single part with the other events. The privacy loss
+    distribution of this pair is exact if all parts are Gaussian, or if all parts are the same single event. For other
+    parts, the pair is discretized, with its profile rounded up. The lower and upper bounds of `account` then enclose
+    the privacy profile of the discretized pair, not that of the mechanism.
 
     Parameters
     ----------
     events
-        Events of the parts, at least two.
+        Events of the parts, one event for each part; at least two.
 
     Examples
     --------
@@ -88,12 +90,13 @@ class ParallelParts(SingleEvent):
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Return the adjacency under which the privacy loss is computed in a composition.
 
-        This is ``adjacency``, or add/remove if one of the stages is converted from add/remove (T4).
+        This is the argument ``adjacency``, or add/remove if the loss of one of the stages is converted from add/remove
+        (T4).
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -109,7 +112,7 @@ class ParallelParts(SingleEvent):
         return adjacency if readings == {adjacency} else Adjacency.ADD_REMOVE
 
     def law(self, direction: Direction) -> LossLaw:
-        """Return the privacy loss distribution of a pair that dominates the largest profile of the parts (T71).
+        """Return the privacy loss distribution of a pair that dominates all parts (T71).
 
         Parameters
         ----------
@@ -119,8 +122,8 @@ class ParallelParts(SingleEvent):
         Returns
         -------
         LossLaw
-            Privacy loss distribution of the largest Gaussian part, the common distribution of equal parts, or a
-            discrete distribution that dominates all parts.
+            For Gaussian parts, the distribution of the part with the largest privacy loss; for equal parts, their
+            common distribution; otherwise, a discrete distribution that dominates all parts.
         """
         return _largest_law(self.events, direction)
 
@@ -132,12 +135,12 @@ class ParallelParts(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
         ndarray
-            tau(alpha) at ``orders``, rounded up.
+            Values of the curve at ``orders``, rounded up.
 
         Raises
         ------
@@ -153,12 +156,12 @@ class ParallelParts(SingleEvent):
         return np.asarray(np.max(curves, axis=0))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return T71 and the tags of all stages.
+        """Return the theorem tag T71 and the tags of all stages.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------

@@ -42,15 +42,15 @@ _LARGEST_SHIFT = 1e100
 
 
 def gaussian_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float = 1.0) -> Array:
-    """Return the RDP curve of Gaussian noise: alpha Delta^2 / (2 sigma^2).
+    """Return the Rényi curve of Gaussian noise: alpha Delta^2 / (2 sigma^2).
 
-    Theorem T16 [Mironov 2017, Prop 7]. Under replace_one, one record changes a clipped sum by up to 2, so pass
-    ``sensitivity=2.0``. The RDP accountant of dp-accounting 0.6 omits this factor.
+    Theorem T16 [Mironov 2017, Prop 7]. Under replace_one, replacing one record changes a clipped sum by up to twice the
+    clipping norm, so pass ``sensitivity=2.0``. The RDP accountant of dp-accounting 0.6 omits this factor.
 
     Parameters
     ----------
     orders
-        Orders alpha > 1.
+        Rényi orders alpha > 1.
     noise_multiplier
         Standard deviation sigma of the noise, in units of the clipping norm.
     sensitivity
@@ -59,7 +59,7 @@ def gaussian_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float 
     Returns
     -------
     ndarray
-        tau(alpha) at ``orders``, rounded up.
+        Values of the curve at ``orders``, rounded up.
 
     Raises
     ------
@@ -71,18 +71,19 @@ def gaussian_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float 
 
 
 def laplace_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float = 1.0) -> Array:
-    """Return the RDP curve of Laplace noise with scale b, where t = Delta/b.
+    """Return the Rényi curve of Laplace noise with scale b.
 
-    Theorem T16 [Mironov 2017, Prop 6].
+    Theorem T16 [Mironov 2017, Prop 6], with t = Delta/b.
         ln[alpha/(2 alpha-1) e^{(alpha-1) t} + (alpha-1)/(2 alpha-1) e^{-alpha t}] / (alpha - 1).
 
-    For small t the bracket is 1 + alpha (alpha-1) t^2/2 + ..., and the formula loses digits to cancellation. The bound
-    alpha t^2/2, valid for every t-DP mechanism (T16), is then better. The smaller of the two bounds is returned.
+    For small t, the expression in brackets is 1 + alpha (alpha-1) t^2/2 + ..., and the formula loses digits to
+    cancellation. The bound alpha t^2/2, valid for every t-DP mechanism (T16), is then better. The function returns the
+    smaller of the two values.
 
     Parameters
     ----------
     orders
-        Orders alpha > 1.
+        Rényi orders alpha > 1.
     noise_multiplier
         Scale b of the noise, in units of the clipping norm.
     sensitivity
@@ -91,7 +92,7 @@ def laplace_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float =
     Returns
     -------
     ndarray
-        tau(alpha) at ``orders``, rounded up.
+        Values of the curve at ``orders``, rounded up.
 
     Raises
     ------
@@ -114,10 +115,10 @@ def laplace_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float =
 def randomized_response_rdp(orders: ArrayLike, epsilon: float, values: int = 2) -> Array:
     """Return the Rényi curve of randomized response on k = ``values`` values, under replace_one.
 
-    Theorem T9: with p = e^eps/(e^eps + k - 1), q = 1/(e^eps + k - 1),
+    Theorem T9, with p = e^eps/(e^eps + k - 1) and q = 1/(e^eps + k - 1).
         ln[p^alpha q^{1-alpha} + q^alpha p^{1-alpha} + (k-2) q] / (alpha - 1).
 
-    The bracket is 1 + q (1 - e^{-(alpha-1) eps})(e^{alpha eps} - 1), evaluated without cancellation.
+    The expression in brackets is 1 + q (1 - e^{-(alpha-1) eps})(e^{alpha eps} - 1), evaluated without cancellation.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ def randomized_response_rdp(orders: ArrayLike, epsilon: float, values: int = 2) 
     Returns
     -------
     ndarray
-        tau(alpha) at ``orders``, rounded up.
+        Values of the curve at ``orders``, rounded up.
 
     Raises
     ------
@@ -152,7 +153,8 @@ def randomized_response_rdp(orders: ArrayLike, epsilon: float, values: int = 2) 
 def pure_rdp(orders: ArrayLike, epsilon: float) -> Array:
     """Return the smallest Rényi curve that is valid for every epsilon-DP mechanism.
 
-    Theorem T16: at most min(eps, alpha eps^2/2). The exact worst case is binary randomized response (T9).
+    The worst case among epsilon-DP mechanisms is binary randomized response, whose exact curve is returned (T9). By
+    T16, this curve is at most min(eps, alpha eps^2/2).
 
     Parameters
     ----------
@@ -164,7 +166,7 @@ def pure_rdp(orders: ArrayLike, epsilon: float) -> Array:
     Returns
     -------
     ndarray
-        tau(alpha) at ``orders``, rounded up.
+        Values of the curve at ``orders``, rounded up.
 
     Raises
     ------
@@ -179,43 +181,45 @@ def poisson_gaussian_rdp(
 ) -> Array:
     """Return the Rényi curve of one Gaussian step on a Poisson sample.
 
-    Theorem T26 [Mironov, Talwar & Zhang 2019], add_remove, integer alpha.
-        ln[sum_k C(alpha,k) (1-q)^{alpha-k} q^k e^{(k^2-k)/(2 sigma^2)}] / (alpha - 1).
+    **Under add_remove**, the curve at an integer alpha is given by theorem T26 [Mironov, Talwar & Zhang 2019].
+        tau(alpha) = ln[sum_k C(alpha,k) (1-q)^{alpha-k} q^k e^{(k^2-k)/(2 sigma^2)}] / (alpha - 1).
 
-    Between integers, the smaller of two proved upper bounds is returned. The first is the chord, since (alpha-1)
-    tau(alpha) = ln E_Q[(P/Q)^alpha] is convex and vanishes at 1. The second is the binomial series, truncated before
-    its first negative term; the Lagrange remainder has the sign of that term. The curve never exceeds alpha/(2
-    sigma^2), the value without sampling.
+    Between integers, the function returns the smaller of two proved upper bounds. The first is the chord of
+    (alpha-1) tau(alpha) between the neighbouring integers, since this function of alpha is convex and vanishes at 1.
+    The second is the binomial series, truncated before its first negative term. It is an upper bound because the
+    Lagrange remainder has the sign of that term. The curve never exceeds alpha/(2 sigma^2), the value without sampling.
 
-    Theorem T4 for replace_one [Mironov 2017, Prop 11], by the Cauchy-Schwarz inequality.
+    **Under replace_one**, theorem T4 bounds the curve tau' by the add_remove curve tau [Mironov 2017, Prop 11].
         tau'(alpha) <= (alpha - 1/2)/(alpha - 1) tau(2 alpha) + tau(2 alpha - 1).
 
-    This is at most 2.5 tau(2 alpha) for alpha >= 2 (T4 states 3). Also tau'(alpha) <= tau(alpha) + ln 1/(1-q), because
-    each output distribution is at least (1-q) times the distribution without the record. The curve never exceeds 2
-    alpha/sigma^2, the value without sampling. The smallest bound is returned. This bound is valid, but can be 50 times
-    the value of the exact pair of T25, at orders where tau(2 alpha) no longer grows quadratically and tau(alpha) still
-    does. `account` composes the exact pair.
+    For alpha >= 2, the right side is at most 2.5 tau(2 alpha), whereas T4 states the factor 3. A second bound is
+    tau'(alpha) <= tau(alpha) + ln(1/(1-q)), because each output distribution is at least (1-q) times the distribution
+    without the record. The curve never exceeds 2 alpha/sigma^2, the value without sampling. The function returns the
+    smallest of these bounds. This result is valid, but it can be 50 times the value for the exact pair of T25, at
+    orders where tau(2 alpha) is already past the steep rise of the curve and tau(alpha) is not. `account` composes the
+    exact pair.
 
     Parameters
     ----------
     orders
-        Orders alpha > 1.
+        Rényi orders alpha > 1.
     noise_multiplier
         Noise multiplier sigma, relative to one record added or removed.
     rate
         Sampling rate q, in (0, 1].
     adjacency
-        "add_remove" or "replace_one".
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Returns
     -------
     ndarray
-        tau(alpha) at ``orders``, rounded up.
+        Values of the curve at ``orders``, rounded up.
 
     Raises
     ------
     ParameterError
-        If an argument is out of range.
+        If an argument is out of range. For a rate below 1, orders may be at most 1,000,000 under add_remove, and at
+        most 500,000 under replace_one.
     """
     alpha, shift = _orders(orders), _shift(noise_multiplier, 1.0)
     rate, relation = checks.rate("rate", rate), Adjacency.of(adjacency)
@@ -228,12 +232,12 @@ def poisson_gaussian_rdp(
 def without_replacement_gaussian_rdp(orders: ArrayLike, noise_multiplier: float, *, rate: float) -> Array:
     """Return the Rényi curve of one Gaussian step on a sample without replacement, under replace_one.
 
-    Theorem T24a [Wang, Balle & Kasiviswanathan 2019, Thm 9], integer alpha, tau(j) = j m^2/2, m = 2/sigma.
+    Theorem T24a [Wang, Balle & Kasiviswanathan 2019, Thm 9], for integer alpha, with tau(j) = j m^2/2 and m = 2/sigma.
         ln[1 + q^2 C(alpha,2) min(4 (e^{tau(2)} - 1), 2 e^{tau(2)}) + sum_{j>=3} 2 q^j C(alpha,j) e^{(j-1) tau(j)}]
         / (alpha - 1).
 
-    Between integers the chord is used, as in ``poisson_gaussian_rdp``. Sampling never increases the loss (D_alpha is
-    quasi-convex), so the curve is capped at alpha m^2/2. The bound is not proved under add_remove (T21).
+    Between integers, the chord is used, as in ``poisson_gaussian_rdp``. Sampling never increases the Rényi divergence,
+    which is quasi-convex, so the curve is capped at alpha m^2/2. The bound is not proved under add_remove (T21).
 
     Parameters
     ----------
@@ -247,12 +251,12 @@ def without_replacement_gaussian_rdp(orders: ArrayLike, noise_multiplier: float,
     Returns
     -------
     ndarray
-        tau(alpha) at ``orders``, rounded up.
+        Values of the curve at ``orders``, rounded up.
 
     Raises
     ------
     ParameterError
-        If an argument is out of range.
+        If an argument is out of range. For a rate below 1, orders may be at most 1,000,000.
     """
     alpha, shift = _orders(orders), _shift(noise_multiplier, 2.0)
     rate = checks.rate("rate", rate)
@@ -270,10 +274,10 @@ def without_replacement_gaussian_rdp(orders: ArrayLike, noise_multiplier: float,
 
 
 def moment_rdp(orders: ArrayLike, bound: BoundingLoss) -> Array:
-    """Return the Rényi curve of a mechanism whose privacy loss is bounded by U (T16, T39-T41, T53a).
+    """Return a Rényi curve for a mechanism whose privacy loss L is at most a random variable U (T16, T39-T41, T53a).
 
     The curve is ln E e^{(alpha-1) U} / (alpha - 1), because D_alpha(P || Q) = ln E_P e^{(alpha-1) L} / (alpha - 1) and
-    L <= U. The rounding allowance is proportional to the logarithm of the moment plus 1.
+    L <= U. The rounding allowance is proportional to 1 plus the absolute value of the logarithm of the moment.
 
     Parameters
     ----------
@@ -285,7 +289,12 @@ def moment_rdp(orders: ArrayLike, bound: BoundingLoss) -> Array:
     Returns
     -------
     ndarray
-        tau(alpha) at ``orders``, rounded up.
+        Values of the curve at ``orders``, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an order is not a finite number above 1.
     """
     alpha = _orders(orders)
     logs = bound.log_mgf_real(alpha - 1)
@@ -296,14 +305,15 @@ def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDE
     """Return the epsilon of a Rényi curve at ``delta``, minimized over the orders.
 
     Theorem T17 [Canonne, Kamath & Steinke 2020, Prop 12].
-        eps = tau + [ln(1/delta) + (alpha-1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) for every alpha > 1.
-    The older bound of Mironov, tau + ln(1/delta)/(alpha-1), is larger. For a composition fixed in advance, the best
-    order may be chosen afterwards. After adaptive stopping this choice is not valid (T14).
+        eps = tau(alpha) + [ln(1/delta) + (alpha-1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) for every alpha > 1.
+
+    The older bound of Mironov, tau(alpha) + ln(1/delta)/(alpha-1), is larger. For a composition that was fixed in
+    advance, the best order may be chosen afterwards. After adaptive stopping, this choice is not valid (T14).
 
     Parameters
     ----------
     curve
-        tau(alpha) at ``orders``. The curve of a composition is the sum of the curves.
+        Values tau(alpha) of the curve at ``orders``. The curve of a composition is the sum of the curves of its parts.
     delta
         Target delta, in (0, 1).
     orders
@@ -312,7 +322,7 @@ def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDE
     Returns
     -------
     float
-        Upper bound on epsilon, rounded up, at least 0.
+        Upper bound on epsilon, rounded up; at least 0.
 
     Raises
     ------
@@ -329,12 +339,13 @@ def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDE
 def rdp_delta(curve: ArrayLike, epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> float:
     """Return the delta of a Rényi curve at ``epsilon``, minimized over the orders.
 
-    Theorem T17: e^{(alpha-1)(tau - eps)} (1 - 1/alpha)^alpha / (alpha - 1) for every alpha > 1.
+    Theorem T17 [Canonne, Kamath & Steinke 2020, Prop 12].
+        delta = e^{(alpha-1)(tau(alpha) - eps)} (1 - 1/alpha)^alpha / (alpha - 1) for every alpha > 1.
 
     Parameters
     ----------
     curve
-        tau(alpha) at ``orders``. The curve of a composition is the sum of the curves.
+        Values tau(alpha) of the curve at ``orders``. The curve of a composition is the sum of the curves of its parts.
     epsilon
         Target epsilon, at least 0.
     orders
@@ -343,7 +354,7 @@ def rdp_delta(curve: ArrayLike, epsilon: float, orders: ArrayLike = DEFAULT_ORDE
     Returns
     -------
     float
-        Upper bound on delta, rounded up, at most 1.
+        Upper bound on delta, rounded up; at most 1.
 
     Raises
     ------

@@ -18,16 +18,18 @@ Noise = Gaussian | Laplace
 
 @dataclass(frozen=True)
 class ReplaceOneOnly(SingleEvent):
-    """Gaussian or Laplace noise on a statistic whose sensitivity is proved only under replace-one; n is public.
+    """Gaussian or Laplace noise on a statistic whose sensitivity is proved only under replace-one.
 
-    Let replacing one record move the statistic by at most D (in L2 for Gaussian, in L1 for Laplace noise). Let sigma be
-    the noise's standard deviation (Laplace: its scale). A noise multiplier is relative to the sensitivity for one
-    record added or removed, and replace-one doubles this sensitivity. The noise multiplier is therefore relative to D /
-    2. The event is ``ReplaceOneOnly(Gaussian(2 * sigma / D))`` with mu = 2 / (2 sigma / D) = D / sigma (T6; for Laplace
-    noise this is the pure epsilon, T5).
+    The number n of records is public. Let D be the largest change of the statistic if one record is replaced, in the L2
+    norm for Gaussian noise and in the L1 norm for Laplace noise. Let sigma be the standard deviation of Gaussian noise,
+    or the scale of Laplace noise. For the accountant, a noise multiplier is relative to the sensitivity for one record
+    added or removed, and replace-one doubles this sensitivity. The noise multiplier is therefore relative to D / 2. The
+    event ``ReplaceOneOnly(Gaussian(2 * sigma / D))`` has mu = 2 / (2 sigma / D) = D / sigma (T6). With Laplace noise,
+    D / sigma is the pure epsilon (T5).
 
-    A plain event would claim mu = D / (2 sigma) under add/remove. There is no proof that D / 2 bounds the effect of
-    adding or removing one record. For example, the divisor of a mean changes with n. Add/remove is therefore refused.
+    The plain event ``Gaussian(2 * sigma / D)`` would claim mu = D / (2 sigma) under add/remove. There is no proof that
+    D / 2 bounds the effect of adding or removing one record. For example, the divisor of a mean changes with n.
+    Add/remove is therefore refused.
 
     Parameters
     ----------
@@ -47,7 +49,7 @@ class ReplaceOneOnly(SingleEvent):
     kind: ClassVar[str] = "replace_one_only"
 
     def __post_init__(self) -> None:
-        """Check that the event is Gaussian or Laplace: their replace-one loss depends on a sensitivity alone."""
+        """Check that the event is Gaussian or Laplace: their replace-one loss depends only on the sensitivity."""
         if not isinstance(self.event, Noise):
             raise ParameterError(
                 f"event must be one Gaussian or Laplace event, got {shown(self.event)}. Other mechanisms need no mark: "
@@ -58,12 +60,12 @@ class ReplaceOneOnly(SingleEvent):
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Return the adjacency under which the privacy loss is computed.
 
-        T4 converts add/remove to replace-one, but not replace-one to add/remove.
+        T4 converts guarantees from add/remove to replace-one, but not from replace-one to add/remove.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -80,7 +82,7 @@ class ReplaceOneOnly(SingleEvent):
         return adjacency
 
     def law(self, direction: Direction) -> GaussianLoss | LaplaceLoss:
-        """Return the privacy loss distribution of the noise: T6 with mu = D / sigma, or T5 with epsilon = D / b.
+        """Return the privacy loss distribution of the noise: T6 with mu = D / sigma, or T5 with epsilon = D / sigma.
 
         Parameters
         ----------
@@ -109,12 +111,17 @@ class ReplaceOneOnly(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
         ndarray
-            tau(alpha) at ``orders``, rounded up.
+            Values of the curve at ``orders``, rounded up.
+
+        Raises
+        ------
+        AdjacencyError
+            If ``adjacency`` is add/remove, since no sensitivity is proved for it.
         """
         return self.event.rdp(orders, self.reading(adjacency))
 
@@ -124,12 +131,17 @@ class ReplaceOneOnly(SingleEvent):
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
         tuple[str, ...]
             Theorem tags such as "T6".
+
+        Raises
+        ------
+        AdjacencyError
+            If ``adjacency`` is add/remove, since no sensitivity is proved for it.
         """
         return self.event.tags(self.reading(adjacency))
 

@@ -35,14 +35,15 @@ _PURE_UNITS = 32  # rounding errors of T81, in units of 2^-53
 
 
 class Runs(ABC):
-    """Law of the number of runs in a private selection: K independent runs of one mechanism (T80).
+    """Distribution of the number K of independent runs of one mechanism in a private selection (T80).
 
-    K is drawn before the data are read and is independent of them. **K stays secret**: with a known K, the bounds do
-    not hold. Elapsed time, logs and prices reveal K, so hide them from the readers of the release.
+    K is drawn before the data are read, and does not depend on the data. **K stays secret**: if K is known, the bounds
+    do not hold. Elapsed time, logs and computing costs can reveal K, so hide them from the readers of the release.
     `dperm.mechanisms.draw_runs` draws K.
 
-    Create a law with one of the class methods. The negative binomial laws always have at least one run. A Poisson
-    number of runs may be 0; the selection then releases nothing.
+    Create a distribution with one of the class methods. Under the geometric, logarithmic and negative binomial
+    distributions, there is always at least one run. A Poisson number of runs can be 0; the selection then releases
+    nothing.
 
     Examples
     --------
@@ -56,11 +57,11 @@ class Runs(ABC):
     """
 
     name: ClassVar[str]
-    """Name of the family in JSON and on the command line."""
+    """Name of the family of distributions in JSON and on the command line."""
 
     @classmethod
     def geometric(cls, mean: float) -> "NegativeBinomialRuns":
-        """Return the geometric law on 1, 2, ...: eta = 1 and gamma = 1/mean.
+        """Return the geometric distribution on 1, 2, ..., with eta = 1 and gamma = 1/mean.
 
         Parameters
         ----------
@@ -70,13 +71,13 @@ class Runs(ABC):
         Returns
         -------
         NegativeBinomialRuns
-            The law.
+            The distribution.
         """
         return NegativeBinomialRuns(1.0, 1 / checks.between("mean", mean, 1.0, LARGEST_MEAN, MEAN))
 
     @classmethod
     def logarithmic(cls, mean: float) -> "NegativeBinomialRuns":
-        """Return the logarithmic law on 1, 2, ...: eta = 0, with gamma computed from the mean.
+        """Return the logarithmic distribution on 1, 2, ..., with eta = 0 and gamma computed from the mean.
 
         Parameters
         ----------
@@ -86,14 +87,14 @@ class Runs(ABC):
         Returns
         -------
         NegativeBinomialRuns
-            The law; its mean agrees with ``mean`` up to rounding.
+            The distribution; its mean agrees with ``mean`` up to rounding.
         """
         wanted = checks.between("mean", mean, 1.0, LARGEST_MEAN, MEAN)
         return NegativeBinomialRuns(0.0, _gamma_of_mean(0.0, wanted))
 
     @classmethod
     def poisson(cls, mean: float) -> "PoissonRuns":
-        """Return the Poisson law on 0, 1, ...; without any run, nothing is released.
+        """Return the Poisson distribution on 0, 1, ...; if there is no run, nothing is released.
 
         Parameters
         ----------
@@ -103,33 +104,34 @@ class Runs(ABC):
         Returns
         -------
         PoissonRuns
-            The law.
+            The distribution.
         """
         return PoissonRuns(mean)
 
     @classmethod
     def negative_binomial(cls, eta: float, gamma: float) -> "NegativeBinomialRuns":
-        """Return the negative binomial law, conditioned on at least one run.
+        """Return the negative binomial distribution, conditioned on at least one run.
 
         P(K = k) is proportional to (1 - gamma)^k times the product of (l + eta)/(l + 1) over l = 0, ..., k - 1. For
-        eta = 0 it is proportional to (1 - gamma)^k / k.
+        eta = 0, the probability is proportional to (1 - gamma)^k / k.
 
         Parameters
         ----------
         eta
-            Shape, from -0.999 to 100. A smaller eta has a heavier tail and a smaller privacy loss at the same mean.
+            Shape parameter, from -0.999 to 100. At the same mean, a smaller eta gives a heavier tail and a smaller
+            privacy loss. A nonzero eta must be at least 1e-9 in absolute value.
         gamma
-            Parameter in [1e-9, 1]; 1 means exactly one run.
+            Success probability, in [1e-9, 1]; 1 means exactly one run. The mean must be at most 1e6.
 
         Returns
         -------
         NegativeBinomialRuns
-            The law.
+            The distribution.
         """
         return NegativeBinomialRuns(eta, gamma)
 
     mean: float
-    """Mean number of runs, f'(1)."""
+    """Mean number of runs, E K."""
 
     @property
     @abstractmethod
@@ -138,18 +140,19 @@ class Runs(ABC):
 
     @abstractmethod
     def probability(self, count: int) -> float:
-        """Return P(K = count), to about 1e-12 relative."""
+        """Return P(K = count), with a relative error of about 1e-12."""
 
     @abstractmethod
     def log_slope(self, rank: ArrayLike) -> Array:
-        """Return log f'(1 - u) at ranks u in [0, 1], with f(x) = E x^K; it falls with u.
+        """Return log f'(1 - u) at ranks u in [0, 1], where f(x) = E x^K; the value decreases as u increases.
 
-        The error is about 1e-14 times 1 + abs(log f'(1 - u)).
+        The rank u of an output is the probability that one run is better. The error is about 1e-14 times
+        1 + abs(log f'(1 - u)).
         """
 
     @abstractmethod
     def slope_decay(self, rank: ArrayLike) -> Array:
-        """Return -d/du log f'(1 - u) at ranks u in [0, 1]."""
+        """Return -d/du log f'(1 - u) at ranks u in [0, 1], where f(x) = E x^K."""
 
     @abstractmethod
     def block(self, above: ArrayLike, size: ArrayLike) -> Array:
@@ -165,25 +168,25 @@ class Runs(ABC):
         Returns
         -------
         ndarray
-            f(1 - above) - f(1 - above - size), without cancellation.
+            f(1 - above) - f(1 - above - size), where f(x) = E x^K, computed without cancellation.
         """
 
     @abstractmethod
     def grid(self, count: int) -> Array:
-        """Return ``count`` ranks from 0 to 1 at which log f'(1 - u) falls in equal steps."""
+        """Return ``count`` ranks u from 0 to 1 at which log f'(1 - u) decreases in equal steps, where f(x) = E x^K."""
 
     @abstractmethod
     def pure_epsilon(self, epsilon: float) -> float:
-        """Return the smallest epsilon of the selection that holds for all epsilon-DP runs, rounded up (T81)."""
+        """Return the smallest epsilon that is valid for a selection among any ``epsilon``-DP runs, rounded up (T81)."""
 
     @abstractmethod
     def fields(self) -> dict[str, object]:
-        """Return the name of the family and its parameters as JSON values."""
+        """Return the name of the family and the parameters of the distribution as JSON-serialisable data."""
 
 
 @dataclass(frozen=True)
 class NegativeBinomialRuns(Runs):
-    """Negative binomial law conditioned on K >= 1 (T80): f'(1 - u) = E[K] (gamma/(gamma + (1 - gamma) u))^(eta + 1)."""
+    """Negative binomial distribution given K >= 1 (T80): f'(1 - u) = E[K] (gamma/(gamma + (1 - gamma) u))^(eta + 1)."""
 
     eta: float
     gamma: float
@@ -220,7 +223,7 @@ class NegativeBinomialRuns(Runs):
         return 0.0
 
     def probability(self, count: int) -> float:
-        """Return P(K = count), to about 1e-12 relative."""
+        """Return P(K = count), with a relative error of about 1e-12."""
         if count < 1 or self.gamma == 1:
             return float(count == 1)
         log_gamma = math.log(self.gamma)
@@ -271,7 +274,7 @@ class NegativeBinomialRuns(Runs):
 
 @dataclass(frozen=True)
 class PoissonRuns(Runs):
-    """Poisson law of the number of runs (T80): f'(1 - u) = m e^{-m u}."""
+    """Poisson distribution of the number of runs, with mean m (T80): f'(1 - u) = m e^{-m u}."""
 
     mean: float
     name: ClassVar[str] = "poisson"
@@ -286,7 +289,7 @@ class PoissonRuns(Runs):
         return math.exp(-self.mean)
 
     def probability(self, count: int) -> float:
-        """Return P(K = count), to about 1e-12 relative."""
+        """Return P(K = count), with a relative error of about 1e-12."""
         return math.exp(count * math.log(self.mean) - self.mean - math.lgamma(count + 1)) if count >= 0 else 0.0
 
     def log_slope(self, rank: ArrayLike) -> Array:

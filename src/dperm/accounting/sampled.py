@@ -60,10 +60,11 @@ def _amplified(base: Pure | Approximate, rate: float) -> AtomicLoss:
 
 @dataclass(frozen=True)
 class Poisson(SingleEvent):
-    """``event`` on a fresh Poisson sample: each record is included independently with probability ``rate``.
+    """``event`` on a fresh Poisson sample, which includes each record independently with probability ``rate``.
 
-    The divisor of the sum (not the size of the sample) and the number of steps must be public. An empty sample still
-    releases noise (T22).
+    The sample must be secret. The number of steps must be public. If a sum over the sample is divided by a number, this
+    number must be public, so it cannot be the size of the sample. A step with an empty sample still releases its noise
+    (T22).
 
     Parameters
     ----------
@@ -92,12 +93,13 @@ class Poisson(SingleEvent):
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Return the adjacency under which the privacy loss is computed.
 
-        This is ``adjacency`` for Gaussian noise (T22, T25), and add/remove for other events (T4).
+        This is the argument ``adjacency`` for Gaussian noise (T22, T25), and add/remove for other base events (T4). If
+        the rate is 1, the base event determines the adjacency.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -119,10 +121,10 @@ class Poisson(SingleEvent):
         return adjacency if isinstance(self.event, Gaussian) else Adjacency.ADD_REMOVE
 
     def law(self, direction: Direction) -> LossLaw:
-        """Return the privacy loss distribution.
+        """Return the privacy loss distribution of the event on a Poisson sample.
 
-        The distribution follows from T22 or T25 for Gaussian noise, from T22 for Laplace noise, and from T21 for pure
-        and approximate events.
+        The distribution follows from T22 or T25 for Gaussian noise, from T22 for Laplace noise, and from T21 for `Pure`
+        and `Approximate` base events.
 
         Parameters
         ----------
@@ -143,24 +145,24 @@ class Poisson(SingleEvent):
         return _amplified(self.event, self.rate)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve of a Gaussian base event, by T26; under replace-one, T4 is applied as well.
+        """Return the Rényi curve for a Gaussian base event by T26, followed by T4 under replace-one.
 
         Parameters
         ----------
         orders
             Rényi orders alpha > 1.
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
         ndarray
-            tau(alpha) at ``orders``, rounded up.
+            Values of the curve at ``orders``, rounded up.
 
         Raises
         ------
         ConversionError
-            If the base event is not Gaussian.
+            If the base event is not Gaussian and the rate is below 1.
         """
         if self.rate == 1:
             return self.event.rdp(orders, adjacency)
@@ -171,12 +173,12 @@ class Poisson(SingleEvent):
         return rdp.poisson_gaussian_rdp(orders, self.event.noise_multiplier, rate=self.rate, adjacency=adjacency)
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return T22, T25 or T21, and T4 if the loss is converted from add/remove.
+        """Return the tags of the theorems for the base event, and also T4 if the loss is converted from add/remove.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -195,16 +197,17 @@ class Poisson(SingleEvent):
         return self.event if self.rate == 1 else self
 
     def fields(self) -> Json:
-        """Return the rate as JSON; the serializer adds the base event."""
+        """Return the rate as JSON-serialisable data; the serializer adds the base event."""
         return {"rate": self.rate}
 
 
 @dataclass(frozen=True)
 class WithoutReplacement(SingleEvent):
-    """``event`` on a fresh uniform sample of m out of n records, both public, with ``rate`` = m / n.
+    """``event`` on a fresh uniform sample of m out of n records, where m and n are public and ``rate`` = m / n.
 
-    The guarantee is proved only under replace-one (T21, T24). The dominating pair of T24 is valid but not tight. The
-    lower and upper bounds enclose the epsilon of this pair; the true epsilon of the mechanism may be smaller.
+    The sample must be secret. The guarantee is proved only under replace-one (T21, T24). The dominating pair of T24 is
+    valid but not tight. The lower and upper bounds of `account` enclose the epsilon of this pair; the true epsilon of
+    the mechanism may be smaller.
 
     Parameters
     ----------
@@ -233,13 +236,12 @@ class WithoutReplacement(SingleEvent):
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Return the adjacency under which the privacy loss is computed.
 
-        The guarantee of the base event must be proved under replace-one. Under add/remove, the sample size would depend
-        on the private n, which is the mixed case of T21.
+        This is always replace-one. Under add/remove, n is private, so the rate m / n would not be public (T21).
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -249,7 +251,8 @@ class WithoutReplacement(SingleEvent):
         Raises
         ------
         AdjacencyError
-            If ``adjacency`` is add/remove, or the guarantee of the base event is not proved under replace-one.
+            If ``adjacency`` is add/remove, or if the base event is `Pure` or `Approximate` and declared under
+            add/remove.
         """
         if adjacency is Adjacency.ADD_REMOVE:
             raise AdjacencyError(
@@ -264,9 +267,10 @@ class WithoutReplacement(SingleEvent):
         return adjacency
 
     def law(self, direction: Direction) -> LossLaw:
-        """Return the privacy loss distribution of T24, or of T21 for pure and approximate base events.
+        """Return the privacy loss distribution of T24, or of T21 for `Pure` and `Approximate` base events.
 
-        The proof of T24 requires only a symmetric profile of the base event.
+        T24 is stated for Gaussian noise. Its proof requires only that the privacy profile of the base event is
+        symmetric, so it also covers Laplace noise.
 
         Parameters
         ----------
@@ -287,24 +291,24 @@ class WithoutReplacement(SingleEvent):
         return _amplified(self.event, self.rate)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve of T24a, for a Gaussian base event.
+        """Return the Rényi curve of T24a for a Gaussian base event.
 
         Parameters
         ----------
         orders
             Rényi orders alpha > 1.
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
         ndarray
-            tau(alpha) at ``orders``, rounded up.
+            Values of the curve at ``orders``, rounded up.
 
         Raises
         ------
         ConversionError
-            If the base event is not Gaussian.
+            If the base event is not Gaussian and the rate is below 1.
         """
         if self.rate == 1:
             return self.event.rdp(orders, adjacency)
@@ -313,12 +317,12 @@ class WithoutReplacement(SingleEvent):
         return rdp.without_replacement_gaussian_rdp(orders, self.event.noise_multiplier, rate=self.rate)
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return T24, or T21 and T14 for pure and approximate base events.
+        """Return the theorem tag T24, or T21 and T14 for `Pure` and `Approximate` base events.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -334,5 +338,5 @@ class WithoutReplacement(SingleEvent):
         return self.event if self.rate == 1 else self
 
     def fields(self) -> Json:
-        """Return the rate as JSON; the serializer adds the base event."""
+        """Return the rate as JSON-serialisable data; the serializer adds the base event."""
         return {"rate": self.rate}

@@ -51,7 +51,7 @@ def event_to_json(event: Event) -> str:
     Returns
     -------
     str
-        JSON text with a format version.
+        JSON text that includes a format version.
 
     Raises
     ------
@@ -64,12 +64,12 @@ def event_to_json(event: Event) -> str:
 
 
 def event_from_json(text: str) -> Event:
-    """Return the event stored as JSON.
+    """Return the event that is stored in a JSON text.
 
     Parameters
     ----------
     text
-        JSON written by `event_to_json`, or the JSON of a record written by `Record.to_json`.
+        JSON written by `event_to_json`, or JSON of the record of a release, written by `Record.to_json`.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def event_from_json(text: str) -> Event:
     Raises
     ------
     EventFormatError
-        If the text is not JSON, has an unsupported version, or does not hold a valid event.
+        If the text is not JSON, has an unsupported format version, or does not contain a valid event.
 
     Examples
     --------

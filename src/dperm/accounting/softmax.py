@@ -46,22 +46,28 @@ def softmax_bound(noise_multiplier: float, curvature: float, classes: int, adjac
 
 @dataclass(frozen=True)
 class PerturbedSoftmax(SingleEvent):
-    """Exact minimizer of sum_i w_i f(W x_i, y_i) + r(W) + (Lambda/2) ||W||^2 + <b, W>, b ~ N(0, sigma^2).
+    """Objective perturbation of softmax regression with Gaussian noise: exact minimizer of the perturbed objective.
 
-    f is the unclipped softmax loss log sum_k e^{u_k} - u_y for K = ``classes`` >= 3 classes. The rows satisfy ||x|| <=
-    R, and the weights satisfy w_i <= w. The regularizer r is convex and public, and Lambda > 0.
+    The minimized function of the coefficient matrix W is
+    sum_i w_i f(W x_i, y_i) + r(W) + (Lambda/2) ||W||^2 + <b, W>, where the noise b has independent entries
+    N(0, sigma^2). Here f(u, y) = log sum_k e^{u_k} - u_y is the unclipped softmax loss for K = ``classes`` classes. The
+    rows satisfy ||x_i|| <= R, and the weights satisfy 0 <= w_i <= w. The regularizer r is convex and public, and
+    Lambda > 0.
 
-    The privacy loss is bounded by T53a, with c = (K-1) log(1 + curvature) for the determinant. If the solver stops
-    early, a second event is needed (T43).
+    The privacy loss is bounded by T53a. The bound includes c = (K-1) log(1 + curvature), which bounds the effect of the
+    Jacobian determinant of the noise. If the solver stops before the exact minimum, the released model needs additional
+    Gaussian noise, which is a second event (T43).
 
     Parameters
     ----------
     noise_multiplier
-        sigma/L with L = sqrt(2) w R.
+        Ratio sigma/L of the standard deviation of the noise to the Lipschitz constant L = sqrt(2) w R, from 0.01 to
+        1e10.
     curvature
-        w R^2/(K Lambda): the mean of the K-1 nonzero eigenvalues of a record's Hessian, divided by Lambda.
+        w R^2/(K Lambda), from 0 to 1e100. It bounds the mean of the K-1 nonzero eigenvalues of a record's Hessian,
+        divided by Lambda.
     classes
-        Number of classes K, at least 3.
+        Number K of classes, from 3 to a million.
 
     Examples
     --------
@@ -88,7 +94,7 @@ class PerturbedSoftmax(SingleEvent):
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -98,9 +104,9 @@ class PerturbedSoftmax(SingleEvent):
         return softmax_bound(self.noise_multiplier, self.curvature, self.classes, adjacency)
 
     def law(self, direction: Direction) -> MirroredLoss:
-        """Return the symmetric pair that dominates the bound of T53a.
+        """Return the privacy loss distribution of a symmetric pair that dominates the bound of T53a.
 
-        Adding and removing a record have the same privacy loss.
+        The same distribution holds for adding and for removing a record.
 
         Parameters
         ----------
@@ -123,22 +129,22 @@ class PerturbedSoftmax(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
         ndarray
-            tau(alpha) at ``orders``, rounded up.
+            Values of the curve at ``orders``, rounded up.
         """
         return rdp.moment_rdp(orders, self.bound(adjacency))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the tags T37 and T53a.
+        """Return the theorem tags T37 and T53a.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -148,7 +154,7 @@ class PerturbedSoftmax(SingleEvent):
         return ("T37", "T53a")
 
     def fields(self) -> Json:
-        """Return the noise multiplier, the curvature and the number of classes as JSON."""
+        """Return the noise multiplier, the curvature and the number of classes as JSON-serialisable data."""
         return {"noise_multiplier": self.noise_multiplier, "curvature": self.curvature, "classes": self.classes}
 
 

@@ -27,7 +27,7 @@ _TAIL = 4e-12  # relative error of a normal tail, with the rounding of its argum
 def fresh_value_probability(threshold: float, standard_deviation: float, values: int) -> float:
     """Return 1 - Phi((threshold - 1)/standard_deviation)^values, rounded up (T73).
 
-    It bounds the probability that at least one of the values that only one record holds is shown.
+    This bounds the probability that at least one value held by only one record is released.
 
     Parameters
     ----------
@@ -67,29 +67,29 @@ def checked_values(values: object) -> int:
 
 @dataclass(frozen=True)
 class ThresholdedValues(SingleEvent):
-    """Values that occur in the data and whose noisy counts exceed a threshold (T73).
+    """Release of the values in the data whose noisy counts exceed a threshold (T73).
 
-    For every value that occurs, the mechanism adds N(0, standard_deviation^2) to its count. The mechanism releases the
-    value and the noisy count if the noisy count is above ``threshold``. One record holds at most ``values`` values, one
-    for each column. Values that occur in no record are never released.
+    For every value that occurs in a column, the mechanism adds N(0, standard_deviation^2) noise to its count. The
+    mechanism releases the value and the noisy count if the noisy count is above ``threshold``. One record holds at most
+    ``values`` values, one for each column. Values that occur in no record are never released.
 
     The privacy loss is that of a Gaussian mechanism together with a failure of probability
-    p = 1 - Phi((threshold - 1)/standard_deviation)^values. The Gaussian mechanism has
-    mu = sqrt(values)/standard_deviation under add/remove and sqrt(2 values)/standard_deviation under replace-one. The
-    failure is the release of a value that only one record holds. It counts once under both relations. This privacy loss
-    is an upper bound; `dperm.accounting.theorems.thresholded_values_delta` has the exact profile of one release under
-    add/remove.
+    p = 1 - Phi((threshold - 1)/standard_deviation)^values, where Phi is the standard normal distribution function. The
+    Gaussian mechanism has mu = sqrt(values)/standard_deviation under add/remove and sqrt(2 values)/standard_deviation
+    under replace-one. The failure is the release of a value that only one record holds. Its probability counts only
+    once under both relations. This privacy loss is an upper bound. For the exact privacy profile of one release under
+    add/remove, see `dperm.accounting.theorems.thresholded_values_delta`.
 
-    Pass the total number of columns as ``values``, unless the number of text columns is public.
+    If the number of text columns is not public, pass the total number of columns as ``values``.
 
     Parameters
     ----------
     standard_deviation
-        Standard deviation of the noise on each count, in records.
+        Standard deviation of the noise on each count, in records; at least 0.01 sqrt(values), and at most 1e10.
     threshold
-        Threshold of the noisy counts, at least 1; `dperm.sensitivity.discovery_threshold` computes it.
+        Threshold for the noisy counts, from 1 to 1e15; `dperm.sensitivity.discovery_threshold` computes it.
     values
-        Largest number of values of one record.
+        Largest number of values that one record holds, from 1 to a million.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class ThresholdedValues(SingleEvent):
         return fresh_value_probability(self.threshold, self.standard_deviation, self.values)
 
     def law(self, direction: Direction) -> LossWithFailure:
-        """Return the Gaussian loss with the failure of T73.
+        """Return the privacy loss distribution of a Gaussian mechanism together with the failure of T73.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class ThresholdedValues(SingleEvent):
         orders
             Rényi orders alpha > 1.
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Raises
         ------
@@ -159,12 +159,12 @@ class ThresholdedValues(SingleEvent):
         )
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the tags of the Gaussian loss, the failure and their combination: T6, T14 and T73.
+        """Return the theorem tags of the Gaussian loss, the failure and their combination: T6, T14 and T73.
 
         Parameters
         ----------
         adjacency
-            Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+            Neighbouring relation of the guarantee, a member of `Adjacency`.
 
         Returns
         -------
@@ -174,5 +174,5 @@ class ThresholdedValues(SingleEvent):
         return ("T6", "T14", "T73")
 
     def fields(self) -> Json:
-        """Return the standard deviation, the threshold and the number of values as JSON."""
+        """Return the standard deviation, the threshold and the number of values as JSON-serialisable data."""
         return {"standard_deviation": self.standard_deviation, "threshold": self.threshold, "values": self.values}

@@ -28,7 +28,7 @@ ONE = 1e-9
 
 
 class TargetLaw(Protocol):
-    """Conditional distribution of the targets given the scores."""
+    """Protocol for the conditional distribution of a target given its score, the output of the linear model."""
 
     def log_likelihoods(self, scores: Floats, targets: Floats) -> Floats:
         """Return the log-likelihood of each target given its score, up to an additive constant."""
@@ -36,7 +36,7 @@ class TargetLaw(Protocol):
 
 @dataclass(frozen=True)
 class GaussianTarget:
-    """Normal distribution of a numeric target around its score.
+    """Normal distribution of a numeric target around its score, the output of the linear model.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class GaussianTarget:
         checks.positive("deviation", self.deviation)
 
     def log_likelihoods(self, scores: Floats, targets: Floats) -> Floats:
-        """Return the log likelihood -(y - score)^2 / 2 s^2 of each target y, up to a constant; s is the deviation.
+        """Return the log-likelihood -(y - score)^2 / (2 s^2) of each target y, up to a constant; s is ``deviation``.
 
         Parameters
         ----------
@@ -63,17 +63,17 @@ class GaussianTarget:
         Returns
         -------
         ndarray
-            One log likelihood per record.
+            One log-likelihood per record.
         """
         return np.asarray(-(((targets - scores) / self.deviation) ** 2) / 2)
 
 
 @dataclass(frozen=True)
 class LogisticTarget:
-    """Logistic model for labels -1 and +1; the score is the log odds of the label +1."""
+    """Logistic model for labels -1 and +1; the score of the linear model is the log-odds of the label +1."""
 
     def log_likelihoods(self, scores: Floats, targets: Floats) -> Floats:
-        """Return the log likelihood -log(1 + e^(-y score)) of each label y.
+        """Return the log-likelihood -log(1 + e^(-y score)) of each label y.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class LogisticTarget:
         Returns
         -------
         ndarray
-            One log likelihood per record.
+            One log-likelihood per record.
 
         Raises
         ------
@@ -103,16 +103,16 @@ class LogisticTarget:
 
 @dataclass(frozen=True)
 class Attribute:
-    """Attribute under attack.
+    """Attribute under attack: a column of the features, its possible values and their probabilities.
 
     Attributes
     ----------
     column
-        Index of the attacked column, from 0.
+        Index of the attacked column; the first column has index 0.
     values
-        Possible values: two or more distinct numbers.
+        Possible values of the attribute: two or more distinct numbers.
     marginals
-        Probability of each value; the probabilities add up to 1.
+        Probability of each value, in (0, 1]; the probabilities add up to 1.
     """
 
     column: int
@@ -134,7 +134,9 @@ class Attribute:
 
 @dataclass(frozen=True)
 class AttributeInference:
-    """Accuracy of an attribute inference attack, compared with guessing the most frequent value.
+    """Accuracy of an attribute inference attack, compared with a baseline that ignores the model.
+
+    For every record, the baseline guesses the value with the largest marginal probability.
 
     Attributes
     ----------
@@ -143,9 +145,11 @@ class AttributeInference:
     correct
         Number of records for which the attack infers the attribute correctly.
     baseline
-        Number of records with the most frequent value, correct for the baseline guess.
-    gained, lost
-        Number of records for which only the attack is correct, and for which only the baseline is correct.
+        Number of records for which the guess of the baseline is correct.
+    gained
+        Number of records for which the attack is correct and the baseline is wrong.
+    lost
+        Number of records for which the baseline is correct and the attack is wrong.
     confidence
         Confidence level of the intervals.
     """
@@ -159,28 +163,32 @@ class AttributeInference:
 
     @property
     def advantage(self) -> float:
-        """Accuracy gained from the model over the marginals alone, (correct - baseline)/records."""
+        """Accuracy of the attack minus the accuracy of the baseline, (correct - baseline)/records."""
         return (self.gained - self.lost) / self.records
 
     @property
     def interval(self) -> tuple[float, float]:
         """Confidence interval for the advantage.
 
-        The interval is based on two shares of the records: those for which only the attack is correct, and those for
-        which only the baseline is correct. Each share has a two-sided Clopper-Pearson interval; each end has error
-        probability (1 - confidence)/4. Both shares come from the same records; the union bound permits this dependence.
+        The advantage is the difference between two fractions of the records: those for which only the attack is
+        correct, and those for which only the baseline is correct. Each fraction has a two-sided Clopper-Pearson
+        interval, and each end of these intervals has error probability (1 - confidence)/4. The fractions are dependent,
+        which the union bound permits.
         """
         level = (1 - self.confidence) / 4
         gained, lost = (_ends(count, self.records, level) for count in (self.gained, self.lost))
         return gained[0] - lost[1], gained[1] - lost[0]
 
     def beyond(self, others: "AttributeInference") -> tuple[float, float]:
-        """Return a Clopper-Pearson interval for the difference between this accuracy and the accuracy on ``others``.
+        """Return a confidence interval for the accuracy of this attack minus the accuracy on other records.
+
+        The interval combines one Clopper-Pearson interval for each accuracy, by the union bound. Its confidence level
+        is the smaller of the levels of the two results.
 
         Parameters
         ----------
         others
-            Result of the same attack on independent records.
+            Result of the same attack on independent records, such as records outside the training data.
 
         Returns
         -------
@@ -207,7 +215,8 @@ def infer_attribute(
 ) -> Floats:
     """Return the attribute value with the largest posterior probability for each record.
 
-    The inferred value is the argmax over v of log P(v) + log P(y | x with v in the column).
+    For a record with features x and target y, the inferred value v maximizes log P(v) + log P(y | x), where v replaces
+    the entry of x in the attacked column.
 
     Parameters
     ----------
@@ -218,7 +227,7 @@ def infer_attribute(
     targets
         Known target of each record.
     attribute
-        Attacked column, its possible values and their marginals.
+        Attacked column, its possible values and their marginal probabilities.
     law
         Distribution of the target given the score: `GaussianTarget`, `LogisticTarget`, or an object with the same
         method.
@@ -233,7 +242,7 @@ def infer_attribute(
     Raises
     ------
     ParameterError
-        If an argument has the wrong type, or the shapes do not match.
+        If an argument has the wrong type, the shapes do not match, or there is no column ``attribute.column``.
     """
     w, x, y = _checked(coefficients, rows, targets, attribute)
     if not callable(getattr(law, "log_likelihoods", None)):
@@ -261,7 +270,7 @@ def attribute_inference(
     intercept: float = 0.0,
     confidence: float = 0.95,
 ) -> AttributeInference:
-    """Attack records with a known attribute, and count the correct guesses.
+    """Infer the attribute of records whose true values are known, and count the correct guesses.
 
     Parameters
     ----------
@@ -270,7 +279,7 @@ def attribute_inference(
     rows
         Features of the attacked records, with the true values in the attacked column.
     confidence
-        Confidence level of the intervals of the result.
+        Confidence level of the intervals of the result, in (0, 1).
 
     Returns
     -------
@@ -280,7 +289,7 @@ def attribute_inference(
     Raises
     ------
     ParameterError
-        If the attacked column contains a value that is not in ``attribute.values``.
+        If the attacked column contains a value that is not in ``attribute.values``, or another argument is invalid.
     """
     confidence = checks.positive_delta("confidence", confidence)
     found = infer_attribute(coefficients, rows, targets, attribute=attribute, law=law, intercept=intercept)

@@ -31,12 +31,14 @@ _DRAW = "Draw them with dperm.audit.coins.coins(canaries), and keep the order."
 class Canaries:
     """Independent fair coin flips for ``count`` canaries, determined by the count and a seed.
 
+    A canary is a record of an audit. Its coin flip decides whether the training data include it.
+
     Attributes
     ----------
     count
-        Number of canaries.
+        Number of canaries, at least 1.
     seed
-        Seed of the coin flips; keep it secret from the attacker.
+        Seed of the coin flips, a whole number >= 0; keep it secret from the attacker.
 
     Examples
     --------
@@ -67,14 +69,15 @@ def coins(canaries: int, seed: int | None = None) -> Canaries:
     Parameters
     ----------
     canaries
-        Number of canaries.
+        Number of canaries, at least 1.
     seed
-        Seed of the coin flips; None draws a seed from the operating system.
+        Seed of the coin flips, a whole number >= 0; None draws a seed from the operating system.
 
     Returns
     -------
     Canaries
-        The coin flips, for training and for the one-run bounds.
+        The coin flips. Train on the canaries marked by ``included``, and pass this object to the functions of
+        `dperm.audit.one_run`.
     """
     return Canaries(canaries, int(generator().integers(2**53)) if seed is None else seed)
 
@@ -85,13 +88,13 @@ def inclusions(included: Canaries | ArrayLike, count: int) -> Truths:
     Parameters
     ----------
     included
-        Coin flips from `coins`, or a one-dimensional array of booleans, or of integers 0 and 1.
+        Coin flips from `coins`, or a one-dimensional array of booleans or of integers 0 and 1.
     count
         Number of scores.
 
     Returns
     -------
-    Truths
+    ndarray
         One boolean per score.
 
     Raises
@@ -112,12 +115,12 @@ def inclusions(included: Canaries | ArrayLike, count: int) -> Truths:
 
 
 def fair_coins(included: Canaries | ArrayLike, count: int) -> Truths:
-    """Return ``included`` as `inclusions` does, and reject sequences too unlikely for fair coin flips.
+    """Return ``included`` as `inclusions` does, but reject sequences that are too unlikely for fair coin flips.
 
-    Two kinds of binomial counts are tested: the number of True entries, and the number of differing pairs at distances
-    1, ..., 8. Each test rejects fair coin flips with probability at most 1e-9. Sorted, alternating and paired lists
-    fail. A random half passes, as does any dependence at a greater distance, so the caller remains responsible for
-    independence.
+    The function tests the number of True entries and, for each distance 1, ..., 8, the number of pairs of entries at
+    this distance that differ. Under fair and independent coin flips, each number is binomial, and each test rejects
+    with probability at most 1e-9. Long lists that are sorted, alternating or paired are rejected. A random half of the
+    canaries passes, as does most dependence at greater distances, so the caller remains responsible for independence.
 
     Parameters
     ----------
@@ -128,15 +131,15 @@ def fair_coins(included: Canaries | ArrayLike, count: int) -> Truths:
 
     Returns
     -------
-    Truths
+    ndarray
         One boolean per score.
 
     Raises
     ------
     AssumptionError
-        If a count is too unlikely.
+        If one of the tested numbers is too unlikely for fair and independent coin flips.
     ParameterError
-        If ``included`` is not a valid list of coin flips.
+        If ``included`` is invalid; see `inclusions`.
     """
     values = inclusions(included, count)
     ins = int(values.sum())

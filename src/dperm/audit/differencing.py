@@ -31,14 +31,17 @@ CONSTANT = "It is the last entry of every row: without it, the scale of a record
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """Reconstructed record; NaN where the model already fits the record too well to reveal anything.
+    """Record reconstructed from exact coefficients.
+
+    All values are NaN if the record affects the model too little to be distinguished from rounding errors. This happens
+    if the model already fits the record very well.
 
     Attributes
     ----------
     features
-        The row without its constant.
+        Features of the record, without the constant entry.
     target
-        The numeric target, or the label -1 or +1.
+        Target of the record: a number for ridge regression, -1 or +1 for logistic regression.
     """
 
     features: Floats
@@ -72,16 +75,20 @@ class Reconstruction:
 
 
 def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, constant: float = 1.0) -> Reconstruction:
-    """Reconstruct the record added between two ridge regressions: A (w2 - w1) = x (y - x'w2), A = X'X + Lambda I.
+    """Reconstruct the record that was added between two ridge regressions, from their exact coefficients.
+
+    Let w1 and w2 be the coefficients before and after the record with row x and target y was added. They satisfy
+    A (w2 - w1) = x (y - x'w2) with A = X'X + Lambda I, where X contains the rows of the other records and Lambda is the
+    regularization strength.
 
     Parameters
     ----------
     before, after
         Coefficients without and with the record; the last coefficient belongs to the constant.
     moments
-        Matrix A, the second moments of the other records' rows plus the regularization.
+        Matrix A: the second moments X'X of the other records' rows, plus Lambda times the identity matrix.
     constant
-        Last entry of every row.
+        Last entry of every row, positive.
 
     Returns
     -------
@@ -91,8 +98,8 @@ def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, con
     Raises
     ------
     ParameterError
-        If shapes do not match, or the features are far larger than those of the other records (the last entry is then
-        not the constant).
+        If an argument is invalid, the shapes do not match, or the features are far larger than those of the other
+        records. Features that large mean that the last entry of the rows is not ``constant``.
     """
     constant = checks.positive("constant", constant, CONSTANT)
     first, second = numbers("before", before), numbers("after", after)
@@ -115,29 +122,31 @@ def logistic_record(
 ) -> Reconstruction:
     """Reconstruct the only unknown record of a logistic regression from the zero gradient at the minimum.
 
-    -y s(-y x'w) x = -(sum over the others of -y_i s(-y_i x_i'w) x_i + Lambda w), with s the logistic function. The
-    entry of the constant has the sign of -y.
+    The gradient of the objective is zero at its minimum w, so the gradient of the unknown record (x, y) follows from
+    the other records (x_i, y_i): -y s(-y x'w) x = sum_i y_i s(-y_i x_i'w) x_i - Lambda w, with s the logistic function.
+    The last entry of x is a positive constant, so the last entry of this gradient has the sign of -y.
 
     Parameters
     ----------
     coefficients
-        The minimizer of sum_i log(1 + exp(-y_i x_i'w)) + (Lambda/2) ||w||^2; the last entry belongs to the constant.
+        The minimizer w of the sum of log(1 + exp(-y_i x_i'w)) over all records, including the unknown one, plus
+        (Lambda/2) ||w||^2; the last entry belongs to the constant.
     rows, signs
-        The other records: rows including the constant, and labels -1 or +1.
+        Rows of the other records, including the constant, and their labels -1 or +1.
     regularization
-        Lambda, for the sum (not the mean) of the losses.
+        Lambda, at least 0, for the sum (not the mean) of the losses.
     constant
-        Last entry of every row.
+        Last entry of every row, positive.
 
     Returns
     -------
     Reconstruction
-        The record; features and target are NaN if rounding dominates its gradient.
+        The record; features and target are NaN if rounding errors dominate the gradient of the record.
 
     Raises
     ------
     ParameterError
-        If shapes do not match, or a label is not -1 or +1.
+        If an argument is invalid, the shapes do not match, or a label is not -1 or +1.
     """
     constant = checks.positive("constant", constant, CONSTANT)
     strength = checks.nonnegative("regularization", regularization)

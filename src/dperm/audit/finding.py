@@ -45,13 +45,13 @@ _EARLIER_WORDINGS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """Lower bounds from one or more statistics of an audit, compared with the claim.
+    """Lower bounds on epsilon from one or more statistics of an audit, compared with the claimed guarantee.
 
     All bounds hold simultaneously with probability at least ``confidence``, since each statistic has its own share of
     the error probability (A5).
 
-    A bound with an assumption refutes a claim only if the claim implies the assumption. For example, a bound for a
-    Gaussian trade-off refutes only claims with a Gaussian curve.
+    A bound with an assumption refutes a claim only if the claim implies the assumption. For example, a bound that
+    assumes a Gaussian trade-off curve refutes a claim only if the claimed trade-off curve is Gaussian.
 
     Attributes
     ----------
@@ -60,20 +60,20 @@ class Finding:
     claimed
         The claimed guarantee.
     bounds
-        Lower bound from each statistic, valid at the confidence level of this statistic.
+        Lower bounds by name of the statistic, each with its own confidence level.
     confidence
-        Probability that all bounds hold.
+        Confidence level at which all bounds hold together, in (0, 1].
     profile
-        The claimed privacy profile, if known; by default the profile of ``claimed``. The profile may give a stronger
-        guarantee than ``claimed``, but not a weaker one.
+        The claimed privacy profile; None uses the profile of ``claimed``. The profile may give a stronger guarantee
+        than ``claimed``, but not a weaker one.
     facts
         Public facts about the audit, such as the number of runs.
     granted
         Assumptions of the bounds (`LowerBound.assumes`) that the claim implies. Whether the claim implies a Gaussian
         trade-off is determined from the profile.
     notes
-        Statements about the claim for the reader of a report, for example about the part of a plan's epsilon that is
-        audited. `as_dict` leaves them out.
+        Notes on the claim for the reader of a report, for example on the part of a plan's epsilon that is audited.
+        `as_dict` leaves them out.
     """
 
     subject: str
@@ -102,12 +102,13 @@ class Finding:
         Parameters
         ----------
         delta
-            The delta of the claim.
+            Delta at which the claim is evaluated.
 
         Returns
         -------
         float
-            Epsilon of ``profile``, or of ``claimed`` if there is no profile; infinite where nothing is claimed.
+            Epsilon of ``profile``, or of ``claimed`` if there is no profile; infinite if the claim does not bound
+            epsilon at ``delta``.
         """
         return claimed_epsilon(self.claimed, delta, self.profile)
 
@@ -123,7 +124,7 @@ class Finding:
 
     @property
     def bound(self) -> LowerBound:
-        """Lower bound from the strongest statistic."""
+        """Lower bound from the statistic named by ``strongest``."""
         return self.bounds[self.strongest]
 
     @property
@@ -136,9 +137,9 @@ class Finding:
 
     @property
     def tightness(self) -> float:
-        """Measured epsilon divided by claimed epsilon.
+        """Epsilon of ``bound`` divided by the claimed epsilon at the same delta; 0 if the claimed epsilon is infinite.
 
-        A value above 1 is a violation if the claim implies the bound's assumption.
+        A value above 1 is a violation, provided that the claim implies the assumption of the bound.
         """
         claimed = self._claims[self.bound.delta]
         if math.isinf(claimed) or self.bound.epsilon == 0:
@@ -180,8 +181,8 @@ class Finding:
     def verdict(self) -> Fact:
         """Verdict on the claim, based on the strongest statistic.
 
-        The code of the verdict is "audit.violation" or "audit.no-violation". ``str(finding)`` is its sentence: "No
-        violation found: epsilon >= x ..." or "VIOLATION: claimed epsilon a, measured >= b ...".
+        The code of the verdict is "audit.violation" or "audit.no-violation". ``str(finding)`` is the verdict as a
+        sentence: "No violation found: epsilon >= x ..." or "VIOLATION: claimed epsilon a, measured >= b ...".
         """
         level = "with certainty" if self.confidence == 1 else "at {confidence_percent:g} % confidence"
         at = " at delta {delta:g}" if self.bound.delta > 0 else ""
@@ -205,18 +206,18 @@ class Finding:
 
     @property
     def explanation(self) -> str:
-        """Sentences of `explanations`, as stored in audit records."""
+        """All sentences of ``explanations`` as one text, as stored in audit records."""
         return " ".join(map(str, self.explanations))
 
     @property
     def explanations(self) -> tuple[Fact, ...]:
-        """Interpretation of the bounds relative to the claim, and how the error probability is divided."""
+        """Interpretation of the bounds relative to the claim, and a note if the bounds share the error probability."""
         return (self._reading, self._shared_error) if self._divides_error else (self._reading,)
 
     def matches_result(self, text: object) -> bool:
         """Return whether a stored verdict belongs to this finding.
 
-        Up to version 0.9.0, verdicts said "exactly" instead of "with certainty".
+        Verdicts stored by versions up to 0.9.0, which say "exactly" instead of "with certainty", also match.
 
         Parameters
         ----------
@@ -233,8 +234,8 @@ class Finding:
     def matches_explanation(self, text: object) -> bool:
         """Return whether a stored explanation belongs to this finding.
 
-        Version 0.9.0 stored the interpretation of the bounds alone, without the division of the error probability. Up
-        to version 0.10.0, the stored text says that an attack "shows" a value.
+        Explanations stored by earlier versions also match: version 0.9.0 stored only the interpretation of the bounds,
+        and versions up to 0.10.0 wrote "shows" instead of "gives".
 
         Parameters
         ----------
@@ -288,10 +289,10 @@ class Finding:
         return "; {assumes}, as is claimed" if self._holds(assumed) else "; only if {assumes}, which is not claimed"
 
     def as_dict(self) -> dict[str, object]:
-        """Return JSON-serialisable data for a statement.
+        """Return JSON-serialisable data for a privacy statement.
 
-        Each bound is listed with the claimed epsilon at the same delta, and with the bound of an uninformative attack
-        as a baseline.
+        Each bound is listed with the claimed epsilon at the same delta, and with 0, the bound of an uninformative
+        attack, as a baseline.
 
         Returns
         -------

@@ -24,13 +24,15 @@ from dperm.audit.lower_bound import (
 def pure_from_guesses(correct: int, guesses: int, *, confidence: float = 0.95) -> LowerBound:
     """Return the smallest epsilon of pure DP consistent with the correct guesses; the attacker may abstain (A4).
 
-    P(correct | guess) <= q = e^eps / (1 + e^eps), for any set of outputs with a guess, so eps >= logit(CP_lo). For
-    example, 900 correct guesses of 1000 give 2.02123323.
+    In each run, an independent fair coin decides whether the attacked record is included, and the attacker may guess
+    the outcome. A guess is correct with probability at most e^eps / (1 + e^eps), whichever outputs lead to a guess. So
+    eps >= logit(CP_lo), where CP_lo is the Clopper-Pearson lower bound on this probability. For example, 900 correct
+    guesses of 1000 give 2.02123323 at 95 % confidence.
 
     Parameters
     ----------
     correct, guesses
-        Number of correct guesses and of all guesses; runs without a guess do not count.
+        Numbers of correct guesses and of all guesses; runs without a guess do not count.
     confidence
         Confidence level of the bound.
 
@@ -53,17 +55,21 @@ def pure_from_guesses(correct: int, guesses: int, *, confidence: float = 0.95) -
 def approximate_from_guesses(correct: int, guesses: int, *, delta: float, confidence: float = 0.95) -> LowerBound:
     """Return the smallest epsilon of (epsilon, delta)-DP consistent with the guesses, given a guess in EVERY run.
 
-    P(correct) = (1 + advantage)/2 is at most (1 + TV)/2, and the total variation of an (eps, delta)-DP pair is at most
-    1 - 2 (1 - delta)/(1 + e^eps), at the kink of its trade-off curve. So P(correct) <= (e^eps + delta)/(1 + e^eps), and
-    eps >= log((CP_lo - delta) / (1 - CP_lo)). An attacker who may abstain could wait for the failure event of
-    probability delta; use `from_rates` (A2) for such an attacker.
+    In each run, an independent fair coin decides whether the attacked record is included, and the attacker guesses the
+    outcome. P(correct) is at most (1 + TV)/2, where TV is the total variation distance between the outputs with and
+    without the record. Under (eps, delta)-DP, TV is at most 1 - 2 (1 - delta)/(1 + e^eps). So P(correct) is at most
+    (e^eps + delta)/(1 + e^eps), and eps >= log((CP_lo - delta) / (1 - CP_lo)), where CP_lo is the Clopper-Pearson lower
+    bound on P(correct).
+
+    An attacker who may abstain could choose to guess only when a failure event of probability delta occurs, and then
+    always be right. For such an attacker, use `dperm.audit.rates.from_rates` (A2).
 
     Parameters
     ----------
     correct
         Number of correct guesses.
     guesses
-        Number of all runs.
+        Number of all runs, each with one guess.
     delta
         The delta of the bound.
     confidence
@@ -88,16 +94,18 @@ def approximate_from_guesses(correct: int, guesses: int, *, delta: float, confid
 def gaussian_from_guesses(correct: int, guesses: int, *, delta: float, confidence: float = 0.95) -> LowerBound:
     """Return the smallest epsilon of mu-GDP (T19) consistent with the correct guesses, given a guess in EVERY run.
 
-    The bound is tighter than the bound of A3. P(correct) = (1 + advantage)/2 <= (1 + TV)/2. Total variation is 1 -
-    min(x + G_mu(x)), attained where the trade-off curve has slope -1: TV(N(0,1), N(mu,1)) = 2 Phi(mu/2) - 1. So
-    P(correct) <= Phi(mu/2), and mu >= 2 Phi^-1(CP_lo).
+    In each run, an independent fair coin decides whether the attacked record is included, and the attacker guesses the
+    outcome. P(correct) is at most (1 + TV)/2, where TV = 2 Phi(mu/2) - 1 is the total variation distance between
+    N(0, 1) and N(mu, 1). So P(correct) <= Phi(mu/2), and mu >= 2 Phi^-1(CP_lo). Here Phi is the standard normal
+    distribution function, and CP_lo is the Clopper-Pearson lower bound on P(correct). If false positives and false
+    negatives are equally frequent, the bound is tighter than that of `dperm.audit.rates.gaussian_from_rates` (A3).
 
     Parameters
     ----------
     correct
         Number of correct guesses.
     guesses
-        Number of all runs.
+        Number of all runs, each with one guess.
     delta
         The delta of the bound, positive.
     confidence
@@ -120,12 +128,14 @@ def gaussian_from_guesses(correct: int, guesses: int, *, delta: float, confidenc
 
 
 def gaussian_mu_from_guesses(correct: int, guesses: int, *, confidence: float = 0.95) -> float:
-    """Return the lower bound on mu of mu-GDP, given a guess in EVERY run; 0 if the guesses are uninformative.
+    """Return a lower bound on mu of mu-GDP, given a guess in EVERY run; 0 if the guesses are uninformative (A4).
+
+    See `gaussian_from_guesses` for the setting and the derivation.
 
     Parameters
     ----------
     correct, guesses
-        Number of correct guesses and of all runs.
+        Numbers of correct guesses and of all runs.
     confidence
         Confidence level of the bound.
 

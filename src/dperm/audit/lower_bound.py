@@ -48,9 +48,9 @@ class LowerBound:
     delta
         The delta of the bound.
     confidence
-        Probability, over the attacker's coin flips and the noise, that the bound holds; 1 without sampling.
+        The bound holds with at least this probability over the attacker's coin flips and the noise; 1 without sampling.
     method
-        Name of the method with its tag, such as "Clopper-Pearson (A2)".
+        Name of the method with the tag of its theorem, such as "Clopper-Pearson (A2)".
     assumes
         Assumption that the bound needs in addition to the independence of the runs; "" for none.
 
@@ -98,7 +98,7 @@ class LowerBound:
         return Finding(subject, claimed, {self.method: self}, self.confidence)
 
     def as_dict(self) -> dict[str, object]:
-        """Return the fields as JSON-serialisable data for statements."""
+        """Return the fields as JSON-serialisable data for privacy statements."""
         return asdict(self)
 
 

@@ -33,12 +33,16 @@ _BISECTIONS = 60
 
 
 def one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, confidence: float = 0.95) -> LowerBound:
-    """Return the smallest epsilon at which so many correct guesses have probability at least 1 - confidence (A6).
+    """Return the smallest epsilon that the number of correct guesses in one run does not refute (A6).
+
+    In one training run, an independent fair coin decides whether each of m canaries is included. The attacker guesses r
+    of the m coin flips, and v guesses are correct. The result refutes an epsilon if v or more correct guesses have
+    probability at most 1 - confidence under (epsilon, delta)-DP.
 
     Parameters
     ----------
     correct, guesses, canaries
-        Numbers v of correct guesses, r of guesses made (fixed in advance) and m of coin flips; v <= r <= m.
+        Numbers v of correct guesses, r of guesses made (fixed in advance) and m of canaries; v <= r <= m.
     delta
         The delta of the bound; 0 for pure DP. Compare a claim with the bound at the claim's own delta.
     confidence
@@ -68,12 +72,14 @@ def one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, co
 
 
 def one_run_p_value(correct: int, guesses: int, canaries: int, *, epsilon: float, delta: float) -> float:
-    """Return an upper bound on the probability of so many correct guesses under (epsilon, delta)-DP (A6), at most 1.
+    """Return an upper bound on the probability of ``correct`` or more correct guesses under (epsilon, delta)-DP (A6).
+
+    See `one_run` for the setting.
 
     Parameters
     ----------
     correct, guesses, canaries
-        Numbers v of correct guesses, r of guesses made and m of coin flips; v <= r <= m.
+        Numbers v of correct guesses, r of guesses made (fixed in advance) and m of canaries; v <= r <= m.
     epsilon, delta
         Parameters of the tested guarantee.
 
@@ -109,17 +115,18 @@ def from_scores(
         One score per canary, higher for likely members; NaN is not allowed. Ties are broken by a fixed shuffle that is
         independent of ``included``.
     included
-        The `Canaries` drawn by `coins` (recommended), or one boolean per canary in the order of the flips.
+        The `Canaries` drawn by `dperm.audit.coins.coins` (recommended), or one boolean per canary in the order of the
+        coin flips.
     guesses_in, guesses_out
-        Number of guesses of each kind, fixed in advance. Trying several numbers and keeping the best invalidates the
-        bound.
+        Numbers of guesses "in" and "out", fixed in advance. Trying several numbers and keeping the best bound
+        invalidates it.
     delta
         The delta of the bound.
     confidence
         Confidence level of the bound.
     independent
-        Whether the coin flips are independent. Dependent flips, such as a split into halves or one canary of each pair,
-        are rejected.
+        Whether the coin flips are independent. False raises an error, because the bound does not hold for dependent
+        flips, such as a random half of the canaries or one canary of each pair.
 
     Returns
     -------
@@ -129,9 +136,9 @@ def from_scores(
     Raises
     ------
     AssumptionError
-        If the coin flips are dependent, or too unlikely for independent fair flips.
+        If ``independent`` is False, or the coin flips are too unlikely to be fair and independent.
     ParameterError
-        If no bound above 0 is possible even if all guesses are correct.
+        If an argument is invalid, or no bound above 0 is possible even if all guesses are correct.
     """
     return bound_from_ranking(
         scores,
@@ -150,21 +157,26 @@ def bound_from_ranking(
     guesses: tuple[int, int],
     independent: bool,
 ) -> LowerBound:
-    """Apply ``bound`` to (correct, guesses, canaries); raise ``ParameterError`` if even perfect guesses give no bound.
+    """Guess from ranked scores as `from_scores` does, and return the result of ``bound`` for the counts.
 
     Parameters
     ----------
     scores, included, independent
-        As for `from_scores`.
+        See `from_scores`.
     bound
-        Function of (correct, guesses, canaries) returning a lower bound.
+        Function of three counts (correct guesses, guesses, canaries) that returns a lower bound.
     guesses
-        Number of guesses "in" and number of guesses "out".
+        Numbers of guesses "in" and "out".
 
     Returns
     -------
     LowerBound
         The bound for the observed number of correct guesses.
+
+    Raises
+    ------
+    AssumptionError, ParameterError
+        See `from_scores`.
     """
     r = total_guesses(*guesses)
     values = checked_scores(scores, r)
@@ -177,7 +189,13 @@ def bound_from_ranking(
 
 
 def checked_counts(correct: int, guesses: int, canaries: int) -> tuple[int, int, int]:
-    """Return the three counts; raise ``ParameterError`` unless 0 <= correct <= guesses <= canaries."""
+    """Return the three numbers, after checking that 0 <= correct <= guesses <= canaries and canaries >= 1.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range.
+    """
     m = checks.count("canaries", canaries, most=MOST_TRIALS)
     r = checks.count("guesses", guesses, f"There are {m} canaries to guess.", least=0, most=m)
     return *checked_guess_counts(correct, r), m

@@ -36,10 +36,12 @@ def gaussian_one_run(
 ) -> LowerBound:
     """Return the smallest epsilon consistent with the correct guesses, for a mu-GDP training run (A7, A1).
 
+    See `dperm.audit.one_run.one_run` for the setting.
+
     Parameters
     ----------
     correct, guesses, canaries
-        Numbers v of correct guesses, r of guesses made (fixed in advance) and m of coin flips; v <= r <= m.
+        Numbers v of correct guesses, r of guesses made (fixed in advance) and m of canaries; v <= r <= m.
     delta
         The delta of the bound, positive.
     confidence
@@ -61,12 +63,15 @@ def gaussian_one_run(
 
 
 def gaussian_one_run_mu(correct: int, guesses: int, canaries: int, *, confidence: float = 0.95) -> float:
-    """Return the lower bound on mu (A7): the largest rejected mu found by bisection, 0 if none is rejected.
+    """Return a lower bound on mu of a mu-GDP training run, from the correct guesses on its canaries (A7).
+
+    The bound is the largest mu that bisection finds to be rejected, or 0 if no mu is rejected. See
+    `dperm.audit.one_run.one_run` for the setting.
 
     Parameters
     ----------
     correct, guesses, canaries
-        Numbers v of correct guesses, r of guesses made and m of coin flips; v <= r <= m.
+        Numbers v of correct guesses, r of guesses made (fixed in advance) and m of canaries; v <= r <= m.
     confidence
         Confidence level of the bound.
 
@@ -97,7 +102,7 @@ def gaussian_from_scores(
     confidence: float = 0.95,
     independent: bool = True,
 ) -> LowerBound:
-    """Bound epsilon from ranked scores as `dperm.audit.one_run.from_scores` does, for a Gaussian trade-off only (A7).
+    """Bound epsilon from ranked scores as `dperm.audit.one_run.from_scores` does, for a Gaussian trade-off curve (A7).
 
     Parameters
     ----------
@@ -125,14 +130,14 @@ def _rejected(mu: float, alpha: float, sizes: tuple[int, int, int]) -> bool:
 
 
 def refutes_curve(raise_to: Callable[[float], float], sizes: tuple[int, int, int], alpha: float) -> bool:
-    """Whether v of r correct guesses on m canaries refute a trade-off curve f at level alpha (A7).
+    """Return whether v correct guesses out of r, on m canaries, refute a trade-off curve f at level alpha (A7).
 
     Parameters
     ----------
     raise_to
-        The function R -> f(1 - R), the least H for a given R; smaller values are conservative.
+        The function R -> f(1 - R), for R in [0, 1]. A function with smaller values makes the test conservative.
     sizes
-        The counts (v, r, m).
+        The numbers (v, r, m).
     alpha
         Level of the test.
 

@@ -24,9 +24,11 @@ def from_rates(
 ) -> LowerBound:
     """Return the smallest epsilon of (epsilon, delta)-DP consistent with the rates, without further assumptions (A2).
 
-    TPR <= e^eps FPR + delta and TNR <= e^eps FNR + delta, so eps >= max(0, log((TPR_lo - delta) / FPR_hi), log((1 -
-    FPR_hi - delta) / (1 - TPR_lo))). For example, 900 of 1000 true positives and 100 of 1000 false positives give
-    1.98970631 at delta = 0.
+    The true- and false-positive rates (TPR, FPR) and the true- and false-negative rates (TNR, FNR) of an attack satisfy
+    TPR <= e^eps FPR + delta and TNR <= e^eps FNR + delta. So eps is at least the maximum of 0,
+    log((TPR_lo - delta) / FPR_hi) and log((1 - FPR_hi - delta) / (1 - TPR_lo)). Here TPR_lo and FPR_hi are
+    Clopper-Pearson bounds, which hold together at the confidence level. For example, 900 true positives in 1000 runs
+    and 100 false positives in 1000 runs give 1.98970631 at delta = 0 and 95 % confidence.
 
     Parameters
     ----------
@@ -68,9 +70,10 @@ def gaussian_from_rates(
 ) -> LowerBound:
     """Return the smallest epsilon consistent with the rates, for a Gaussian trade-off curve G_mu (T19, A3).
 
-    The Gaussian mechanism, its compositions and full-batch DP-GD have such a curve. mu >= max(0, Phi^-1(1 - FPR_hi) -
-    Phi^-1(FNR_hi)), converted to epsilon at ``delta`` [Nasr et al. 2023]. For other mechanisms the result is not a
-    bound on epsilon.
+    The Gaussian mechanism, its compositions and full-batch DP-GD have such a curve. The function computes the lower
+    bound max(0, Phi^-1(1 - FPR_hi) - Phi^-1(FNR_hi)) on mu, and converts it to epsilon at ``delta`` [Nasr et al. 2023].
+    Here Phi is the standard normal distribution function, and FPR_hi and FNR_hi are Clopper-Pearson upper bounds on the
+    false-positive and false-negative rates. For other mechanisms, the result is not a bound on epsilon.
 
     Parameters
     ----------
@@ -99,12 +102,15 @@ def gaussian_from_rates(
 def gaussian_mu_from_rates(
     true_positives: int, members: int, false_positives: int, non_members: int, *, confidence: float = 0.95
 ) -> float:
-    """Return the lower bound on mu (A3), 0 if the rates are uninformative; 900 and 100 of 1000 give 2.34709723.
+    """Return a lower bound on mu for a Gaussian trade-off curve G_mu; 0 if the rates are uninformative (T19, A3).
+
+    For example, 900 true positives in 1000 runs and 100 false positives in 1000 runs give 2.34709723 at 95 %
+    confidence. See `gaussian_from_rates` for the formula.
 
     Parameters
     ----------
     true_positives, members, false_positives, non_members
-        As for `from_rates`.
+        See `from_rates`.
     confidence
         Confidence level of the bound.
 

@@ -42,10 +42,16 @@ _CANDIDATES = 1000
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of right and wrong guesses "in" and "out", one entry per threshold, and numbers of runs.
+    """Counts of right and wrong guesses "in" and "out" at one or more thresholds, and numbers of runs.
 
-    ``true_in`` counts the correct guesses "in". ``members`` and ``non_members`` are the numbers of runs with and
-    without the record.
+    Attributes
+    ----------
+    true_in, false_in
+        Numbers of right and of wrong guesses "in", one entry per threshold.
+    true_out, false_out
+        Numbers of right and of wrong guesses "out", one entry per threshold.
+    members, non_members
+        Numbers of runs with and without the record.
     """
 
     true_in: Ints
@@ -58,21 +64,22 @@ class Tally:
 
 @dataclass(frozen=True)
 class DecisionRule:
-    """Decision rule that turns scores and a threshold into a bound.
+    """Decision rule that turns scores and a threshold into guesses, and the guesses into a lower bound on epsilon.
 
     Attributes
     ----------
     name
         Name used in messages.
     bound
-        Function of (counts at one threshold, delta, confidence) returning a lower bound.
+        Function that returns the lower bound, given a `Tally` at one threshold, a delta and a confidence level.
     estimate
-        Function of (counts at each threshold, delta) returning shrunken effect sizes; -inf for too few guesses.
+        Function that returns, given a `Tally` and a delta, a cautious estimate of the strength of the attack at each
+        threshold. It is used to select a threshold, and is -inf at thresholds with too few guesses.
     fair
         Whether the coin flips of the runs must be fair and independent.
     both_tails
-        If true, guess "in" for scores >= t, "out" for scores <= -t, and abstain in between and at NaN. Otherwise guess
-        "in" for scores >= t and "out" below.
+        If True, guess "in" for scores of at least the threshold t, guess "out" for scores of at most -t, and abstain in
+        between and at NaN. If False, guess "in" for scores of at least t, and "out" otherwise.
     """
 
     name: str
@@ -82,7 +89,22 @@ class DecisionRule:
     both_tails: bool = False
 
     def tally(self, scores: Floats, truths: Truths, thresholds: Floats) -> Tally:
-        """Return the counts at each threshold."""
+        """Return the counts of right and wrong guesses at each threshold.
+
+        Parameters
+        ----------
+        scores
+            One score per run.
+        truths
+            One boolean per run: whether the record was included.
+        thresholds
+            Thresholds of the scores.
+
+        Returns
+        -------
+        Tally
+            The counts, with one entry per threshold, and the numbers of runs.
+        """
         inside, outside = np.sort(scores[truths]), np.sort(scores[~truths])  # NaN, "no guess", are sorted last
         true_in, false_in = _at_least(inside, thresholds), _at_least(outside, thresholds)
         if self.both_tails:
@@ -212,23 +234,25 @@ def fixed_threshold(
     confidence: float = 0.95,
     rule: DecisionRule = RATES,
 ) -> LowerBound:
-    """Return the bound at a threshold fixed before seeing the scores, from theory or from other runs (A5).
+    """Return the lower bound on epsilon at a threshold that was fixed before the scores were seen (A5).
+
+    The threshold may come from theory or from other runs.
 
     Parameters
     ----------
     scores
         One score per run, higher if the record was probably included. NaN means no guess, and is allowed only for
-        PURE_GUESSES.
+        ``PURE_GUESSES``.
     included
-        Whether the record was included, one boolean per run.
+        One boolean per run: whether the record was included. `dperm.audit.coins.Canaries` are also accepted.
     threshold
-        The threshold, a finite number.
+        The threshold, a finite number; it must be positive for ``PURE_GUESSES``.
     delta
-        The delta of the bound.
+        The delta of the bound; it must be 0 for ``PURE_GUESSES``, and positive for the Gaussian rules.
     confidence
         Confidence level of the bound.
     rule
-        Decision rule with its bound, from `dperm.audit.thresholds`.
+        Decision rule: `RATES`, `GAUSSIAN_RATES`, `PURE_GUESSES`, `APPROXIMATE_GUESSES` or `GAUSSIAN_GUESSES`.
 
     Returns
     -------
@@ -237,8 +261,10 @@ def fixed_threshold(
 
     Raises
     ------
+    AssumptionError
+        If the rule requires fair and independent coin flips, and ``included`` is too unlikely for them.
     ParameterError
-        If an argument is out of range.
+        If an argument is invalid.
     """
     _checked_rule(rule)
     points = _grid([checks.real("threshold", threshold)], "threshold", rule)
@@ -256,7 +282,9 @@ def union_threshold(
     confidence: float = 0.95,
     rule: DecisionRule = RATES,
 ) -> LowerBound:
-    """Return the best bound over k thresholds fixed before seeing the scores, each tested at level alpha/k (A5).
+    """Return the best lower bound on epsilon over k thresholds that were fixed before the scores were seen (A5).
+
+    Each threshold is tested at level alpha/k, where alpha = 1 - confidence.
 
     Parameters
     ----------
@@ -291,19 +319,20 @@ def split_threshold(
     seed: int = 0,
     rule: DecisionRule = RATES,
 ) -> LowerBound:
-    """Select the threshold on a ``share`` of the runs, and test it on the remaining runs (A5).
+    """Select a threshold on a ``share`` of the runs, and return its lower bound on epsilon from the other runs (A5).
 
-    The selected threshold maximizes the epsilon estimated from v - sqrt(r)/2 instead of v correct guesses out of r,
-    over thresholds with r >= 100.
+    The selected threshold has the largest estimated strength of attack, among thresholds with at least 100 guesses. For
+    v correct guesses out of r, the estimate uses v - sqrt(r)/2 instead of v, since the largest of many estimates is
+    usually too large.
 
     Parameters
     ----------
     scores, included, delta, confidence, rule
         See `fixed_threshold`.
     share
-        Fraction of the runs for the selection, from 0.1 to 0.3.
+        Fraction of the runs used for the selection, from 0.1 to 0.3.
     seed
-        Seed of the shuffle for the selection. Trying several seeds and keeping the best invalidates the bound.
+        Seed of the random choice of these runs. Trying several seeds and keeping the best invalidates the bound.
 
     Returns
     -------
@@ -313,7 +342,7 @@ def split_threshold(
     Raises
     ------
     ParameterError
-        If too few runs are available to select a threshold.
+        If an argument is invalid, or there are too few runs to select a threshold.
     """
     _checked_rule(rule)
     delta, share = checks.small_delta("delta", delta), checks.between("share", share, 0.1, 0.3)

@@ -69,7 +69,7 @@ def account(
 
 
 def answer_data(found: "Answer", quantity: str) -> dict[str, object]:
-    """Return an answer and its derivation as JSON-ready data; ``quantity`` is "epsilon" or "delta"."""
+    """Return an answer and its derivation as JSON-serialisable data; ``quantity`` is "epsilon" or "delta"."""
     return {
         quantity: found.upper,
         f"{quantity}_bracket": [found.lower, found.upper],

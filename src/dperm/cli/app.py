@@ -58,7 +58,7 @@ app.command(help=evaluate.HELP, short_help="Measure a model privately on records
     evaluate.evaluate
 )
 app.add_typer(
-    plan.app, name="plan", short_help="Plan a fit without reading data: cost, expected accuracy, records needed."
+    plan.app, name="plan", short_help="Plan a fit without reading records: cost, accuracy, number of records."
 )
 app.command(help=report.HELP, short_help="Write the privacy statement of a model.")(report.report)
 app.add_typer(schema.app, name="schema", short_help="Draft and check the public schema of a table.")

@@ -96,8 +96,8 @@ class ChargedRequest(Protocol):
     def plan(self) -> Planned | None:
         """Return the plan; None if it needs the number of records, which is not known yet."""
 
-    def run(self, data: Path, budget: "Budget | None", content: "ContentCheck") -> Released:
-        """Read the data, charge the budget, and return the release."""
+    def run(self, files: tuple[Path, ...], budget: "Budget | None", content: "ContentCheck") -> Released:
+        """Read the data, charge the budget, and return the release. Only a fit on row groups has several files."""
 
     def stored_entry(self, path: Path) -> tuple[object, object]:
         """Return request id and digest of the ledger entry in a result file; None without an entry."""
@@ -105,9 +105,9 @@ class ChargedRequest(Protocol):
 
 @dataclass(frozen=True)
 class RunFiles:
-    """Files and account of a run."""
+    """Files and account of a run; there is at least one data file."""
 
-    data: Path
+    data: tuple[Path, ...]
     out: Path
     account: "Account | None"
     force: bool
@@ -224,11 +224,12 @@ def _other_name(folder: Path, out: Path) -> Path:
 
 def _prepare(request: ChargedRequest, files: RunFiles) -> dict[str, object]:
     """Make all checks without data, and return the facts of the command for the ledger."""
-    from dperm.cli.command_facts import FILE, facts_of
+    from dperm.cli.command_facts import facts_of, fingerprints
     from dperm.cli.output_files import require_free
     from dperm.data.files import table_file
 
-    table_file(files.data)
+    for path in files.data:
+        table_file(path)
     _require_chargeable(request, files.account)
     require_free(request.output, files.out, force=files.force, inputs=files.inputs)
     plan = request.plan()
@@ -238,7 +239,8 @@ def _prepare(request: ChargedRequest, files: RunFiles) -> dict[str, object]:
     if plan is not None:
         account.ledger.check(plan.event)
     known = facts_of(request, account, files.data)
-    account.require_file(files.data, known[FILE])
+    for path, fingerprint in zip(files.data, fingerprints(known), strict=True):
+        account.require_file(path, fingerprint)
     return known
 
 
@@ -258,7 +260,7 @@ def _released(
 ) -> Released:
     """Read the data, charge the account, and return the release."""
     from dperm.cli.charging import ContentCheck, WatchedBudget
-    from dperm.cli.command_facts import FILE
+    from dperm.cli.command_facts import fingerprints
     from dperm.cli.costly_noise import costly_noise_note
 
     account = files.account
@@ -267,4 +269,5 @@ def _released(
     budget = WatchedBudget(
         account.ledger, interrupts, known, lambda event: costly_noise_note(event, account, request), ballast
     )
-    return request.run(files.data, budget, ContentCheck(files.data, account.ledger, known[FILE]))
+    expected = dict(zip(files.data, fingerprints(known), strict=True))
+    return request.run(files.data, budget, ContentCheck(files.data, account.ledger, expected))

@@ -6,7 +6,7 @@ import hashlib
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,7 +90,7 @@ class Account:
         ``dperm fit`` stores the keyed fingerprint of the data file with its charge. A changed copy of the file, a fit
         in Python and a fit that was charged to another ledger cannot be recognized.
         """
-        from dperm.cli.command_facts import FILE
+        from dperm.cli.command_facts import FILE, fingerprints
         from dperm.ledger import Ledger
 
         name, request = receipt.get("account"), receipt.get("request_id")
@@ -102,7 +102,7 @@ class Account:
             return False
         if booked is None or booked.digest != receipt.get("digest") or FILE not in booked.facts:
             return False
-        return bool(booked.facts[FILE] == self.ledger.fingerprint(path))
+        return self.ledger.fingerprint(path) in fingerprints(booked.facts)
 
     @property
     def unchecked(self) -> str:
@@ -165,21 +165,21 @@ class ContentCheck:
 
     Attributes
     ----------
-    path
-        Data file.
+    files
+        Data files.
     ledger
         Ledger that fingerprints the content with its key; None without an account.
     expected
-        Fingerprint of the content; None if the first pass defines it.
+        Fingerprints of the files, by path; a first pass defines a missing one.
     """
 
-    path: Path
+    files: tuple[Path, ...]
     ledger: "Ledger | None" = None
-    expected: object = None
+    expected: dict[Path, object] = field(default_factory=dict)
 
     @contextmanager
     def reading(self, *, once: bool = False) -> Iterator[Callable[[bytes], object] | None]:
-        """Yield the function that receives the bytes of one pass, and check them at its end.
+        """Yield the function that receives the bytes of one pass over the only file, and check them at its end.
 
         With ``once`` there is one pass only. Without a ledger there is then nothing to compare, and None is yielded.
 
@@ -194,16 +194,29 @@ class ContentCheck:
                 return
             plain = hashlib.sha256()
             yield plain.update
-            self._compare(plain.hexdigest())
+            self._compare(self.files[0], plain.hexdigest())
         else:
             keyed = self.ledger.fingerprinting()
             yield keyed.update
-            self._compare(keyed.text)
+            self._compare(self.files[0], keyed.text)
 
-    def _compare(self, found: str) -> None:
-        if self.expected is None:
-            self.expected = found
-        _require_unchanged(self.path, self.expected, found)
+    def compare_files(self) -> None:
+        """Compare the content of all files with their fingerprints, if there is a ledger.
+
+        Row groups are read at several places of a file, so it is read once more for this purpose. They refuse a file
+        whose size or time of modification changes from the opening of the table to the last pass.
+
+        Raises
+        ------
+        DataError
+            If the content of a file has changed.
+        """
+        if self.ledger is not None:
+            for path in self.files:
+                self._compare(path, self.ledger.fingerprint(path))
+
+    def _compare(self, path: Path, found: str) -> None:
+        _require_unchanged(path, self.expected.setdefault(path, found), found)
 
 
 def _require_unchanged(path: Path, checked: object, read: str) -> None:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Public facts of a command, stored in the ledger: a request id belongs to exactly one command."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,19 @@ if TYPE_CHECKING:
 COMMAND, FILE = "command", "data_file"
 
 
-def facts_of(request: "ChargedRequest", account: "Account", data: Path) -> dict[str, object]:
-    """Return the options of a command, with the digest of its schema, and the keyed fingerprint of its data."""
-    return {COMMAND: dict(request.options), FILE: account.ledger.fingerprint(data)}
+def facts_of(request: "ChargedRequest", account: "Account", files: Sequence[Path]) -> dict[str, object]:
+    """Return the options of a command, with the digest of its schema, and the keyed fingerprint of its data.
+
+    Several files have a list of fingerprints, in their order.
+    """
+    found = [account.ledger.fingerprint(path) for path in files]
+    return {COMMAND: dict(request.options), FILE: found[0] if len(found) == 1 else found}
+
+
+def fingerprints(facts: Mapping[str, Any]) -> list[object]:
+    """Return the fingerprint of each data file among the facts of a command."""
+    found = facts[FILE]
+    return list(found) if isinstance(found, list | tuple) else [found]
 
 
 def require_same(booked: "Booking", now: Mapping[str, Any]) -> None:
@@ -35,7 +45,8 @@ def require_same(booked: "Booking", now: Mapping[str, Any]) -> None:
         return
     found = [*_differences(booked.facts[COMMAND], now[COMMAND])]
     if booked.facts[FILE] != now[FILE]:
-        found.append("the content of the data file differs")
+        many = len(fingerprints(now)) > 1 or len(fingerprints(booked.facts)) > 1
+        found.append("the data files differ" if many else "the content of the data file differs")
     if found:
         raise BudgetError(
             f"request id {booked.request_id!r} was used for another command: {'; '.join(found)}. Nothing was charged "

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm fit --diagnose``: cells that violate the schema, printed for the data holder. PRIVATE."""
+"""``dperm fit --diagnose``: cells that a fit refuses, printed for the data holder. PRIVATE."""
 
 import sys
 from pathlib import Path
@@ -39,7 +39,7 @@ def print_diagnosis(data: Path, declared: "Declared", separator: str, *, as_json
     for cell in found:
         typer.echo(_line(cell, with_value=sys.stdout.isatty()))
     if not found:
-        typer.echo(f"All cells of {data} follow the schema. Nothing was fitted or charged.")
+        typer.echo(f"dperm fit refuses no cell of {data}. Nothing was fitted or charged.")
         return
     if not sys.stdout.isatty():
         typer.echo("The values are shown on a terminal only.")

@@ -25,15 +25,15 @@ Accuracy, confusion matrix, ROC curve, calibration, Brier score and log loss of 
 regression, are computed from one noisy release. Each metric has an interval that covers sampling and noise together.
 
 The model must not have been trained on the records in DATA: metrics on training records are too optimistic, and their
-intervals do not have the stated coverage. With --ledger, DATA is refused if it is the file that the model was fitted to
-and the fit was charged to the same ledger, unless --training-records is given. Nothing else can be checked. To hold
-records out of a fit, use "dperm fit --holdout", which costs nothing more.
+intervals do not have the stated coverage. With --ledger, DATA is refused if the model was fitted to this file and
+that fit was charged to the same ledger (--training-records allows it). No other overlap can be detected. To hold
+records out of a fit, use "dperm fit --holdout", which adds nothing to the privacy cost.
 
-No value in DATA is refused: undeclared labels count as errors, and values outside the schema are encoded as in
-predictions. Failures before the charge cost nothing; the charge is not refunded if a later step fails. The output
+No value in DATA is refused: a record with an undeclared label counts as a wrong prediction, and features are encoded as
+in predictions. Failures before the charge cost nothing; the charge is not refunded if a later step fails. The output
 file contains a privacy statement and the metrics. Its suffix sets the format: JSON (.json), Markdown (.md), or a web
-page with plots (.html). "dperm report" reads the JSON file, and writes it again in any format with the fields that
-only you can fill in.
+page with plots (.html). "dperm report" reads the JSON file, adds the fields that only you can fill in, and writes the
+result in any of these formats.
 
 \b
 Examples:
@@ -63,7 +63,7 @@ def evaluate(
             "--positive",
             metavar="CLASS",
             show_default="the second of two classes",
-            help="Class of the ROC curve, calibration, Brier score and log loss.",
+            help="Class to treat as positive in the ROC curve, calibration, Brier score and log loss.",
         ),
     ] = None,
     bins: Annotated[
@@ -127,7 +127,7 @@ def evaluate(
                 separator=separator_name(separator),
             )
             inputs = (model, data, *([Path(ledger)] if ledger else []))
-            files = RunFiles(data, output, account=charged, force=force, json=json, inputs=inputs)
+            files = RunFiles((data,), output, account=charged, force=force, json=json, inputs=inputs)
             run_charged(request, files, interrupts, repeatable=request_id is not None)
 
 

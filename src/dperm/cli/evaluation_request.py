@@ -126,12 +126,12 @@ class EvaluationRequest:
         """Bytes to reserve for the file, from public numbers."""
         return _PAGE_SIZE + _CELL_SIZE * self._plan.cells
 
-    def run(self, data: Path, budget: "Budget | None", content: "ContentCheck") -> "FinishedEvaluation":
+    def run(self, files: tuple[Path, ...], budget: "Budget | None", content: "ContentCheck") -> "FinishedEvaluation":
         """Read the records, charge the budget, and return the metrics."""
         from dperm.cli.encoding import STORED_SCHEMA, features_of
         from dperm.data.files import read_raw_table, read_table
 
-        column = None if self.groups is None else next(iter(self.groups))
+        data, column = files[0], None if self.groups is None else next(iter(self.groups))
         raw = dict.fromkeys([self.target, *([] if column is None else [column])])
         with progress_bar(f"Reading {data.name}") as progress, content.reading() as watch:
             exact = read_raw_table(data, raw, progress, watch, separator=self.separator)

@@ -85,7 +85,7 @@ def _taken(file: Path) -> ParameterError:
 
 
 def event_data(event: "Event") -> object:
-    """Return the event as JSON-ready data."""
+    """Return the event as JSON-serialisable data."""
     import json
 
     from dperm.accounting.serialize import event_to_json

@@ -59,7 +59,7 @@ def read_expression(text: str) -> EventNode:
     Raises
     ------
     ParameterError
-        If ``text`` is no expression; the last line of the message points at the position.
+        If ``text`` is not an expression; the last line of the message points at the position.
     """
     if not text.strip() or len(text) > LONGEST:
         raise ParameterError(f"an event needs 1 to {LONGEST} characters, got {len(text)}. {_EXAMPLE}")
@@ -144,7 +144,7 @@ class _Reader:
         squeezed = {kind.replace("_", ""): kind for kind in self.kinds}
         close = difflib.get_close_matches(name, squeezed, n=1)
         hint = f" Did you mean {squeezed[close[0]]}?" if close else ""
-        return f"known are {', '.join(self.kinds)}.{hint}"
+        return f"the known events are {', '.join(self.kinds)}.{hint}"
 
     def _repeat(self, left: ast.expr, right: ast.expr, depth: int) -> EventRepeat:
         """Parse event * count or count * event."""
@@ -219,7 +219,7 @@ class _Reader:
         raise self._refusal(tree, "is not an adjacency; write adjacency=add_remove or adjacency=replace_one.")
 
     def _runs(self, tree: ast.expr) -> RunsCall:
-        """Parse a law of the number of runs, such as geometric(10)."""
+        """Parse a distribution of the number of runs, such as geometric(10)."""
         match tree:
             case ast.Call(func=ast.Name(id=law)) if law in RUNS:
                 names = list(RUNS[law])
@@ -233,7 +233,7 @@ class _Reader:
                     raise self._position(tree).error(f"{signature} needs {', '.join(missing)}.")
                 return RunsCall(law, found, self._position(tree))
         laws = ", ".join(f"{law}({', '.join(names)})" for law, names in RUNS.items())
-        raise self._refusal(tree, f"is not a law of the number of runs; known are {laws}.")
+        raise self._refusal(tree, f"is not a distribution of the number of runs; the known ones are {laws}.")
 
     def _truth(self, tree: ast.expr) -> bool:
         """Parse true or false, in either spelling."""

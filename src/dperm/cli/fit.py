@@ -22,14 +22,21 @@ if TYPE_CHECKING:
 
 HELP = """Fit a private model to DATA, charge its privacy cost to a ledger, and write the model to a file.
 
+DATA is one file, several files of one table, or a quoted pattern. A fit with a schema reads it in row groups, so it may
+be larger than memory; the result does not depend on --engine, --memory and --scratch. With --engine dask, the workers
+of a cluster read the files and hold the encoded records. Fits with --prepare, --holdout, --method bolt_on or --method
+posterior read one file and hold it in memory.
+
 A schema declares bounds, categories and classes; write it without looking at the data. "dperm schema draft" writes a
 draft to fill in. With --prepare, undeclared columns need no schema: their kinds, ranges, bins, categories and labels
 are found privately, and the schema and the model are released together, under one guarantee. Column names are
 public. Columns declared in the schema cost nothing. "dperm plan table" states the cost and the number of records
-needed. A public number of records that is too small is refused, unless --allow-few-records is given.
+needed. If the public number of records is too small for a private preparation, the fit is refused, unless
+--allow-few-records is given.
 
 With --holdout, secret coin flips hold records out, and the model is measured on them privately: accuracy, ROC curve,
-calibration or errors, with intervals. The guarantee covers schema, model and metrics together, at no further cost.
+calibration or errors, with intervals. One guarantee covers schema, model and metrics; the metrics add nothing to the
+privacy cost.
 
 Steps: check the options and the schema; plan the fit; check the budget; reserve disk space for the model; read the data
 and enforce the bounds; charge the budget; train the model; record the release in the ledger; write the model to a file.
@@ -46,11 +53,13 @@ SCHEMA_ONLY = (
     "cannot be combined with --prepare: the method and the regularization of a prepared table follow from the released "
     "schema. Leave it out, or declare all columns in a --schema."
 )
+MEMORY_ONLY = "cannot be combined with {}: the table is held in memory. Leave it out."
+OTHER_METHODS = "Choose another method, such as --method objective, or write them into one file first."
 PREPARE_ONLY = "belongs to --prepare, which is missing: a schema declares everything that is used."
 
 
 def fit(
-    data: options.Data,
+    data: options.DataFiles,
     target: Annotated[
         str | None,
         typer.Option("--target", metavar="COLUMN", show_default="the target of the schema", help="Column to predict."),
@@ -75,6 +84,10 @@ def fit(
     quantile: options.Quantile = None,
     invalid: options.Invalid = "raise",
     separator: options.Separator = ",",
+    engine: options.EngineName = None,
+    scheduler: options.Scheduler = None,
+    scratch: options.Scratch = None,
+    memory: options.Memory = None,
     holdout: options.Holdout = None,
     groups: options.GroupColumn = None,
     allow_few_records: options.AllowFewRecords = False,
@@ -86,8 +99,8 @@ def fit(
         bool,
         typer.Option(
             "--diagnose",
-            help="Instead of fitting, list the first 20 cells of DATA that violate the schema, for the data holder "
-            "only. Nothing is fitted, charged or written.",
+            help="Instead of fitting, list the first 20 cells of DATA that --invalid raise rejects, for the data "
+            "holder only. Nothing is fitted, charged or written.",
         ),
     ] = False,
     force: options.Force = False,
@@ -102,7 +115,7 @@ def fit(
             from dperm.cli.charging import Account, delta_of, relation_of
             from dperm.cli.declared_fit import declared_fit_request
             from dperm.cli.declared_groups import declared_groups
-            from dperm.cli.fit_request import FitRequest, checked_privacy
+            from dperm.cli.fit_request import IN_MEMORY, FitRequest, checked_privacy
             from dperm.cli.prepared_columns import prepared_columns
             from dperm.cli.prepared_fit import (
                 PreparedFitRequest,
@@ -112,16 +125,24 @@ def fit(
                 refuse_options,
                 require_noise,
             )
+            from dperm.cli.table_reading import TableReading, data_files, only_file
             from dperm.data.bounded import invalid_rows
             from dperm.data.files import separator_name
 
+            paths = data_files(data)
             if diagnose:
                 from dperm.cli.diagnosis import print_diagnosis
 
-                print_diagnosis(data, _declarations(schema, target, data, prepare=prepare), separator, as_json=json)
+                one = only_file(paths, "--diagnose")
+                print_diagnosis(one, _declarations(schema, target, one, prepare=prepare), separator, as_json=json)
                 return
             size = checked_privacy(epsilon, seed, not_private=not_private)
             share, named = checked_holdout(holdout, groups), declared_groups(groups)
+            reading = TableReading(engine, scheduler=scheduler, scratch=scratch, memory=memory)
+            if prepare or share or method in IN_MEMORY:
+                option = "--prepare" if prepare else "--holdout" if share else f"--method {method}"
+                only_file(paths, option, *([] if prepare or share else [OTHER_METHODS]))
+                refuse_options(reading.given, MEMORY_ONLY.format(option))
             request: ChargedRequest
             if prepare:
                 chosen = None if method == "auto" else method
@@ -129,7 +150,7 @@ def fit(
                 refuse_options(learner, SCHEMA_ONLY)
                 require_noise(size)
                 columns = prepared_columns(
-                    data, target=target, schema=schema, exclude=exclude or (), predicts=True, separator=separator
+                    paths[0], target=target, schema=schema, exclude=exclude or (), predicts=True, separator=separator
                 )
                 charged = Account.of(ledger, account, request_id)
                 kind = checked_task(task, columns)
@@ -156,7 +177,7 @@ def fit(
                     "--allow-few-records": allow_few_records,
                 }
                 refuse_options(preparing, PREPARE_ONLY)
-                declared = read_declared_schema(schema, target, data)
+                declared = read_declared_schema(schema, target, paths[0])
                 released = None if schema is None else _checked_release(schema, not_private=not_private)
                 charged = Account.of(ledger, account, request_id)
                 common: dict[str, Any] = {
@@ -176,9 +197,10 @@ def fit(
                     common |= {"holdout": share, "groups": named}
                     request = declared_fit_request(declared, schema, C=C, released=released, separator=name, **common)
                 else:
-                    request = FitRequest(schema=declared, C=C, separator=name, schema_release=released, **common)
-            inputs = (data, *([schema] if schema else []), *([Path(ledger)] if ledger else []))
-            files = RunFiles(data, out, account=charged, force=force, json=json, inputs=inputs)
+                    common |= {"schema_release": released, "reading": reading}
+                    request = FitRequest(schema=declared, C=C, separator=name, **common)
+            inputs = (*paths, *([schema] if schema else []), *([Path(ledger)] if ledger else []))
+            files = RunFiles(paths, out, account=charged, force=force, json=json, inputs=inputs)
             run_charged(request, files, interrupts, repeatable=request_id is not None)
 
 

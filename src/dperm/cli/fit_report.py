@@ -113,7 +113,7 @@ def prepared_facts(found: "PreparedTable", holdout: float = 0.0) -> list[tuple[s
 
 
 def prepared_data(found: "PreparedTable", holdout: float = 0.0) -> dict[str, object]:
-    """Return the released schema of a table as JSON-ready data; the number of records is that of the whole table."""
+    """Return the released schema as JSON-serialisable data; the number of records is that of the whole table."""
     return {
         "columns": list(found.encoder.columns),
         "constant": list(found.constant),
@@ -126,7 +126,7 @@ def prepared_data(found: "PreparedTable", holdout: float = 0.0) -> dict[str, obj
 
 
 def stages_data(record: "Record | None") -> list[dict[str, object]]:
-    """Return the stages of a release as JSON-ready data; empty for a release of one stage."""
+    """Return the stages of a release as JSON-serialisable data; empty for a release of one stage."""
     from dperm.report.run_facts import STAGES
 
     found = () if record is None else record.public.get(STAGES, ())
@@ -162,7 +162,7 @@ def _is_prepared(table: Any) -> bool:
 
 
 def _shares(table: Any) -> dict[str, object]:
-    """Return the released schema and the shares of the stages as JSON-ready data."""
+    """Return the released schema and the shares of the stages as JSON-serialisable data."""
     from dperm.pipeline.plan import PREPARATION_SHARE
     from dperm.privacy.guarantee import guarantee_as_dict
 
@@ -228,7 +228,7 @@ def weak_protection(profile: "PrivacyProfile | None") -> list[tuple[str, str]]:
 
 
 def protection_data(profile: "PrivacyProfile | None") -> dict[str, object] | None:
-    """Return the protection level and the rates of the best attack as JSON-ready data; None without a guarantee."""
+    """Return protection level and rates of the best attack as JSON-serialisable data; None without a guarantee."""
     from dataclasses import asdict
 
     from dperm.privacy.protection import protection
@@ -260,7 +260,7 @@ def _meter(account: "Account", name: str, spent: float, capacity: float) -> str:
 
 
 def charge_data(account: "Account | None") -> dict[str, object]:
-    """Return the charge and the remaining budget as JSON-ready data."""
+    """Return the charge and the remaining budget as JSON-serialisable data."""
     return {"charged": {}} if account is None else {"charged": _cost(account), **_left_data(account)}
 
 
@@ -297,7 +297,7 @@ def _left(account: "Account") -> list[tuple[str, str]]:
 
 
 def _left_data(account: "Account") -> dict[str, object]:
-    """Return the remaining budget as JSON-ready data; null if the ledger cannot be read."""
+    """Return the remaining budget as JSON-serialisable data; null if the ledger cannot be read."""
     from dperm.ledger.balance import spendable
     from dperm.privacy.guarantee import guarantee_as_dict
 

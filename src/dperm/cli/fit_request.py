@@ -5,24 +5,30 @@
 import math
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dperm.cli.model_options import ESTIMATORS
-from dperm.cli.running import progress_bar, spinner
-from dperm.errors import AssumptionError, LeakError, ModelFormatError, ParameterError
+from dperm.cli.running import first_read, progress_bar, spinner
+from dperm.cli.table_reading import TableReading, opened_table
+from dperm.errors import AssumptionError, DataError, LeakError, ModelFormatError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dperm.accounting.budget import Budget
     from dperm.cli.charging import Account, ContentCheck
+    from dperm.data import Table
     from dperm.data.columns import Unseen
+    from dperm.data.encoded import EncodingFacts
+    from dperm.data.encoded_table import EncodedTable
     from dperm.data.schema import Schema, TargetSchema
     from dperm.methods.plan import Plan
 
+IN_MEMORY = ("bolt_on", "posterior")
+"""Methods that need all rows in memory (`dperm.methods.plan.Plan.rows_in_memory`)."""
 STAND_IN = 10_000
 """Number of records with which options are checked before the data are read."""
 
@@ -36,11 +42,13 @@ class FitRequest:
     seed
         Makes the fit reproducible and NOT PRIVATE; None for noise from the operating system.
     invalid
-        Treatment of cells outside the schema, "raise" or "drop", as in the estimators.
+        Treatment of invalid labels, undeclared categories and missing values, "raise" or "drop", as in the estimators.
     separator
         Separator of the cells of a CSV file, by its name.
     schema_release
         Facts of the release of a privately found schema; None for a schema of declarations.
+    reading
+        Engine and memory. A request id is not bound to them, because results do not depend on them.
     """
 
     noun: ClassVar[str] = "model"
@@ -59,10 +67,11 @@ class FitRequest:
     invalid: str = "raise"
     separator: str = ","
     schema_release: "Mapping[str, object] | None" = None
+    reading: TableReading = field(default_factory=TableReading)
 
     @property
     def unseen(self) -> "Unseen":
-        """Treatment of values outside the declarations of columns, as in models of raw tables."""
+        """Treatment of undeclared categories and missing values, as in models of raw tables."""
         return "other" if self.invalid == "drop" else "raise"
 
     @property
@@ -142,19 +151,52 @@ class FitRequest:
         named = 0 if self.schema_release is None else 4 * len(self.schema.to_json())  # among the public facts
         return largest_size(self.schema) + named
 
-    def run(self, data: Path, budget: "Budget | None", content: "ContentCheck") -> "FittedModel":
+    def run(self, files: tuple[Path, ...], budget: "Budget | None", content: "ContentCheck") -> "FittedModel":
         """Read the data, charge the budget, and return the fitted model."""
         estimator = self.model.set_params(ledger=budget)
-        features, labels = self.read(data, content)
-        with spinner("Learning ..."):
-            return FittedModel(estimator.fit(features, labels), self.schema)
+        if self._is_read_at_once(files):
+            features, labels = self.read(files[0], content)
+            with spinner("Learning ..."):
+                return FittedModel(estimator.fit(features, labels), self.schema)
+        named = files[0].name if len(files) == 1 else f"{len(files)} files"
+        with first_read(f"Reading {named}", "Learning ...") as progress:
+            wanted = (*self.schema.encoder.columns, self.target.name)
+            table = opened_table(files, wanted, separator=self.separator, reading=self.reading, progress=progress)
+            content.compare_files()
+            try:
+                estimator.fit(self._encoded(table), self.target.name)
+            except DataError as error:
+                raise _as_of_files(error, files) from None
+            return FittedModel(estimator, self.schema)
+
+    def _is_read_at_once(self, files: tuple[Path, ...]) -> bool:
+        """Whether the table is held in memory as a whole: for methods that need it, and for a pipe."""
+        is_pipe = len(files) == 1 and files[0].is_fifo() and self.reading == TableReading()
+        return self.method in IN_MEMORY or is_pipe
+
+    def _encoded(self, table: "Table") -> "EncodedTable":
+        """Return the features of a table in row groups, encoded by the schema when they are read."""
+        from dperm.data.encoded_table import EncodedTable
+        from dperm.sklearn.files import prefers_sparse
+
+        encoder, sparse = self.schema.encoder, prefers_sparse(self.schema.encoder)
+        facts = self._facts(sparse=sparse)
+        return EncodedTable(table, encoder, target=self.target, sparse=sparse, unseen=self.unseen, facts=facts)
+
+    def _facts(self, *, sparse: bool) -> "EncodingFacts | None":
+        """Return the facts of a privately found schema; None for a schema of declarations."""
+        from dperm.data.encoded import EncodingFacts
+
+        if self.schema_release is None:
+            return None
+        return EncodingFacts(self.schema.encoder, sparse=sparse, release=dict(self.schema_release))
 
     def read(self, data: Path, content: "ContentCheck") -> tuple[Any, Any]:
-        """Return features and labels of a file, encoded by the schema."""
+        """Return features and labels of a file in memory, encoded by the schema."""
         import numpy as np
 
         from dperm.cli.encoding import features_of
-        from dperm.data.encoded import EncodingFacts, encoded
+        from dperm.data.encoded import encoded
         from dperm.data.files import read_table
 
         target = self.target
@@ -164,11 +206,8 @@ class FitRequest:
         labels = table.pop(target.name)
         with spinner("Encoding ..."):
             features = features_of(self.schema.encoder, table, unseen=self.unseen)
-        if self.schema_release is not None:
-            sparse = not isinstance(features, np.ndarray)
-            release = dict(self.schema_release)
-            features = encoded(features, EncodingFacts(self.schema.encoder, sparse=sparse, release=release))
-        return features, labels
+        facts = self._facts(sparse=not isinstance(features, np.ndarray))
+        return features if facts is None else encoded(features, facts), labels
 
     def stored_entry(self, path: Path) -> tuple[object, object]:
         """Return request id and digest of the ledger entry in a model file; None without one."""
@@ -308,6 +347,19 @@ def checked_privacy(epsilon: float | None, seed: int | None, *, not_private: boo
             f"--not-private if the data may be disclosed."
         )
     return epsilon
+
+
+def _as_of_files(error: DataError, files: tuple[Path, ...]) -> DataError:
+    """Return an error about a table in row groups with the files of the command, and with the remedies of a schema."""
+    from dperm.cli.encoding import SCHEMA_FILE
+    from dperm.data.row_encoder import NO_ROWS
+
+    if error.code == NO_ROWS:
+        has = f"{files[0]} must hold at least one record: it has" if len(files) == 1 else "all files have"
+        return DataError(f"{has} a header and no record.")
+    if error.code in SCHEMA_FILE:
+        return type(error)(error.problem, remedy=SCHEMA_FILE[error.code], code=error.code)
+    return error
 
 
 def _undeclared_target() -> LeakError:

@@ -8,12 +8,61 @@ from typing import Annotated, Any
 import typer
 
 from dperm.cli.options import adjacency_names, number
+from dperm.cli.table_reading import DEFAULT_ENGINE, DEFAULT_MEMORY, ENGINES
 
 ESTIMATORS = "logistic|svc|linear|huber|quantile"
 TABLE_HELP = "Table in a .csv, .parquet, .arrow or .feather file; CSV may be compressed, as in .csv.gz."
 EPSILON_HELP = "Privacy-loss bound epsilon; smaller is more private."
 ADJACENCY_HELP = "Neighbouring data sets: one record added or removed, or one record replaced (n is public)."
 Data = Annotated[Path, typer.Argument(metavar="DATA", show_default=False, help=TABLE_HELP)]
+DataFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="DATA",
+        show_default=False,
+        help="Table in .csv, .parquet, .arrow or .feather files, or a quoted pattern such as 'data/*.parquet'. CSV may "
+        "be compressed, as in .csv.gz. Each file has all declared columns.",
+    ),
+]
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar=ENGINES,
+        autocompletion=lambda: ENGINES.split("|"),
+        show_default=DEFAULT_ENGINE,
+        help="Reader of the row groups: this process with one thread or several, or the workers of a Dask cluster, "
+        "which must see DATA under the same paths. The result does not depend on it.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        show_default=False,
+        help="Address of the scheduler for --engine dask, such as tcp://scheduler:8786.",
+    ),
+]
+Scratch = Annotated[
+    Path | None,
+    typer.Option(
+        "--scratch",
+        metavar="FOLDER",
+        show_default=False,
+        help="Folder for encoded records beyond --memory, on an encrypted disk; without it, they are read again from "
+        "DATA in each pass.",
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        show_default=DEFAULT_MEMORY,
+        help="Largest size of all encoded records in memory, such as 500MB.",
+    ),
+]
 Separator = Annotated[
     str,
     typer.Option(
@@ -111,8 +160,8 @@ Rows = Annotated[
         "--n",
         metavar="N",
         show_default=False,
-        help="Public number of records. Under replace_one it is by default the number of records in DATA; under "
-        "add_remove some methods require it.",
+        help="Public number of records. Under replace_one, the default is the number of records in DATA. Under "
+        "add_remove, some methods require --n.",
     ),
 ]
 Invalid = Annotated[
@@ -121,9 +170,11 @@ Invalid = Annotated[
         "--invalid",
         metavar="raise|drop",
         autocompletion=lambda: ["raise", "drop"],
-        help='Cells outside the schema. "raise" rejects the file. "drop" encodes undeclared values as "other" and '
-        'missing values according to the "missing" or "impute" setting of the column. If the column has no such '
-        "setting, its features are 0. Records with an invalid label get weight 0.",
+        help="Treatment of invalid labels, undeclared categories, text in numeric columns, and missing values that the "
+        'schema does not allow. "raise" rejects the file. "drop" gives weight 0 to records with an invalid label, '
+        'encodes undeclared categories as "other", and encodes missing values, and text in numeric columns, according '
+        'to the "missing" or "impute" setting of the column. If the column has no such setting, its features are 0. '
+        "Numbers outside their bounds are always clipped.",
     ),
 ]
 Quantile = Annotated[

@@ -11,8 +11,15 @@ if TYPE_CHECKING:
     from dperm.errors import Message
     from dperm.presentation.facts import Fact
 
-OPTIONS = {"random_state": "--seed", "excess": "--target-excess", "loss": "--target-loss", "parents": "--parent"}
-"""Options that differ from their argument's name; all others have the argument's name, with hyphens."""
+OPTIONS = {
+    "random_state": "--seed",
+    "excess": "--target-excess",
+    "loss": "--target-loss",
+    "parents": "--parent",
+    "client": "--scheduler",
+    "source": "DATA",
+}
+"""Options and arguments of commands that differ from their argument's name in Python; all others have hyphens."""
 
 
 def option_name(argument: str) -> str:
@@ -49,7 +56,8 @@ def _without_quotes(value: str) -> str:
 
 def _options_of_the_command() -> set[str]:
     context = _current_context()
-    return set() if context is None else {name for parameter in context.command.params for name in parameter.opts}
+    parameters = () if context is None else context.command.params
+    return {name for parameter in parameters for name in (*parameter.opts, (parameter.metavar or "").rstrip("."))}
 
 
 def _current_context() -> Any:

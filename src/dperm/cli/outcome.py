@@ -3,7 +3,7 @@
 """Outcome of a charged run: its cost and its file, also after failures, and for repeated requests."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,7 +72,9 @@ def _written(booked: "Booking | None", *, saved: bool, noun: str) -> str:
     return f"The {noun} was not written, and is lost." if released else f"No {noun} was written."
 
 
-def report_earlier_run(request: "ChargedRequest", account: "Account", data: Path, out: Path, *, as_json: bool) -> bool:
+def report_earlier_run(
+    request: "ChargedRequest", account: "Account", files: Sequence[Path], out: Path, *, as_json: bool
+) -> bool:
     """Print the result of an earlier run of the same command, and return whether there was one.
 
     Raises
@@ -86,7 +88,7 @@ def report_earlier_run(request: "ChargedRequest", account: "Account", data: Path
     booked = account.booking()
     if booked is None:
         return False
-    require_same(booked, facts_of(request, account, data))
+    require_same(booked, facts_of(request, account, files))
     if booked.digest is not None and request.stored_entry(out) == (booked.request_id, booked.digest):
         print_repeated(request.noun, out, account, as_json=as_json)
         return True
@@ -97,7 +99,7 @@ def report_earlier_run(request: "ChargedRequest", account: "Account", data: Path
 
 
 def wait_for_other_run(
-    request: "ChargedRequest", account: "Account | None", data: Path, out: Path, *, as_json: bool
+    request: "ChargedRequest", account: "Account | None", files: Sequence[Path], out: Path, *, as_json: bool
 ) -> None:
     """Wait for another run of the same request, which charged it first, and print its result.
 
@@ -117,7 +119,7 @@ def wait_for_other_run(
             "killed. This run charged nothing. Repeat this command later: it reports the result as soon as the "
             "other run has written it."
         )
-    report_earlier_run(request, account, data, out, as_json=as_json)
+    report_earlier_run(request, account, files, out, as_json=as_json)
 
 
 def _wait_for(request: "ChargedRequest", account: "Account", out: Path) -> None:

@@ -27,6 +27,7 @@ target column may be missing.
 
 Undeclared categories are encoded as "other", and missing values according to the "missing" or "impute" setting of the
 column. If the column has no such setting, its features are 0. In CSV files, text in a numeric column counts as missing.
+Numbers outside their bounds are clipped.
 
 \b
 Examples:
@@ -56,7 +57,9 @@ def predict(
             "--unseen",
             metavar="other|raise",
             autocompletion=lambda: ["other", "raise"],
-            help='Values outside the schema: "other" encodes them as described above; "raise" rejects the file.',
+            help="Treatment of undeclared categories, text in numeric columns, and missing values that the schema does "
+            'not allow. "other" encodes them as described above; "raise" rejects the file. Numbers outside their '
+            "bounds are always clipped.",
         ),
     ] = "other",
     separator: Separator = ",",

@@ -42,7 +42,8 @@ class PreparedFitRequest:
     seed
         Makes the fit reproducible and NOT PRIVATE; None for noise from the operating system.
     invalid
-        Treatment of cells outside the declarations, "raise" or "drop".
+        Treatment of cells that the declarations do not allow, "raise" or "drop"; numbers outside their bounds are
+        clipped in both cases.
     holdout
         Probability with which a record is held out for private metrics; 0 for none.
     groups
@@ -159,7 +160,9 @@ class PreparedFitRequest:
         """Bytes to reserve for the model file, from public numbers."""
         return self.columns.largest_size
 
-    def run(self, data: Path, budget: "Budget | None", content: "ContentCheck") -> "FittedModel | FittedSchema":
+    def run(
+        self, files: tuple[Path, ...], budget: "Budget | None", content: "ContentCheck"
+    ) -> "FittedModel | FittedSchema":
         """Read the data, charge the budget, and return the fitted model; the schema alone if it has no labels.
 
         Raises
@@ -171,7 +174,7 @@ class PreparedFitRequest:
         from dperm.privacy import Adjacency
         from dperm.privacy.public_rows import public_rows
 
-        table = self.columns.read(data, content, "other" if self.invalid == "drop" else "raise")
+        table = self.columns.read(files[0], content, "other" if self.invalid == "drop" else "raise")
         if not self.is_planned:
             rows = public_rows(Adjacency.of(self.adjacency), self.n, row_count(table, list(self.columns.features)))
             self._require_records(self.model.plan(self.columns.features, self.columns.target, rows), rows)

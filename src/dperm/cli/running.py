@@ -9,7 +9,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +182,40 @@ def progress_bar(doing: str) -> Iterator[Callable[[float], None]]:
     finally:
         if bar.live.is_started:
             bar.stop()
+
+
+@contextmanager
+def first_read(reading: str, then: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a spinner and a bar while all row groups are read for the first time, and a spinner afterwards.
+
+    Yields a function of the numbers of row groups done and of all, which are known without the rows. It ignores later
+    passes: their number and their times depend on the data.
+
+    Parameters
+    ----------
+    reading
+        Text of the first read.
+    then
+        Text of the spinner afterwards.
+    """
+    with ExitStack() as shown:
+        shown.enter_context(spinner(reading))
+        bar: Callable[[float], None] | None = None
+        is_over = False
+
+        def progress(done: int, groups: int) -> None:
+            nonlocal bar, is_over
+            if is_over:
+                return
+            if done == groups:
+                is_over = True
+                shown.close()
+                shown.enter_context(spinner(then))
+            elif bar is None:
+                shown.close()
+                bar = shown.enter_context(progress_bar(reading))
+                bar(done / groups)
+            else:
+                bar(done / groups)
+
+        yield progress

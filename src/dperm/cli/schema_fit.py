@@ -125,7 +125,7 @@ class SchemaFitRequest:
         """Bytes to reserve for the schema file, from public numbers."""
         return self.columns.largest_size
 
-    def run(self, data: Path, budget: "Budget | None", content: "ContentCheck") -> "FittedSchema":
+    def run(self, files: tuple[Path, ...], budget: "Budget | None", content: "ContentCheck") -> "FittedSchema":
         """Read the prepared columns, charge the budget, and return the schema."""
         from dperm.data.canonical import row_count
         from dperm.noise import NotPrivateBits
@@ -133,7 +133,7 @@ class SchemaFitRequest:
         from dperm.privacy.public_rows import public_rows
         from dperm.sklearn import parameters
 
-        table = self.columns.read_prepared(data, content)
+        table = self.columns.read_prepared(files[0], content)
         plan, seed = self._plan, parameters.seed_of(self.seed)
         rows = row_count(table, list(table))
         warn_few_records(plan, public_rows(plan.adjacency, self.n, rows), stacklevel=1)

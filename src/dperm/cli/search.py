@@ -16,13 +16,13 @@ from dperm.errors import ParameterError
 HELP = """Search over settings of a private fit, under one guarantee, and write the best model to a file.
 
 Use --setting once for each parameter to list the values to try. Each combination of values is one setting. Secret
-randomness splits the records into training and validation records. The command trains models with a part of the
-epsilon, scores them on the validation records with noise, and releases the best model, its setting and its score. All
-other models and scores stay secret. With three or more settings, the number of trainings is random and must stay
-secret too: do not publish the elapsed time, which can reveal it.
+randomness splits the records into training and validation records. The command trains each model with part of epsilon,
+scores it on the validation records with noise, and releases the best model, its setting and its score. All other models
+and scores stay secret. With three or more settings, the number of training runs is random and must stay secret too: do
+not publish the elapsed time, which can reveal this number.
 
-"dperm fit" without a search is often as good: its default settings need no data, and it has the whole epsilon. The
-output states the price of the search.
+"dperm fit" without a search is often as good: its default settings are chosen without using the data, and training uses
+all records and the whole epsilon. The output states the price of the search.
 
 \b
 Examples:
@@ -142,6 +142,6 @@ def search(
                     separator=separator_name(separator),
                 )
             inputs = (data, *([schema] if schema else []), *([Path(ledger)] if ledger else []))
-            files = RunFiles(data, out, account=charged, force=force, json=json, inputs=inputs)
+            files = RunFiles((data,), out, account=charged, force=force, json=json, inputs=inputs)
             request = SearchRequest(fit=fit, settings=values, validation=validation)
             run_charged(request, files, interrupts, repeatable=request_id is not None)

@@ -115,15 +115,15 @@ class SearchRequest:
             count *= len(values)
         return self.fit.largest_size + SIZE * (1 + count)
 
-    def run(self, data: Path, budget: "Budget | None", content: "ContentCheck") -> "FoundModel":
+    def run(self, files: tuple[Path, ...], budget: "Budget | None", content: "ContentCheck") -> "FoundModel":
         """Read the data, charge the budget, and return the best model."""
         search = self.search.set_params(ledger=budget)
         if isinstance(self.fit, FitRequest):
-            features, labels = self.fit.read(data, content)
+            features, labels = self.fit.read(files[0], content)
             with spinner("Searching ..."):  # without counts: the number of trials is secret
                 search.fit(features, labels)
             return FoundModel(search, search.best_estimator_, self.fit.schema)
-        table = self.fit.columns.read(data, content, "other" if self.fit.invalid == "drop" else "raise")
+        table = self.fit.columns.read(files[0], content, "other" if self.fit.invalid == "drop" else "raise")
         with spinner("Searching ..."):
             search.fit(table, target=self.fit.columns.target)
         return FoundModel(search, search.best_estimator_.model_, search.best_estimator_.schema_)

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from dperm.checks import shown
 from dperm.data.byte_streams import Watch, file_state, pass_content, require_unchanged
-from dperm.data.canonical import CanonicalBuilder, CanonicalColumn
+from dperm.data.canonical import CanonicalBuilder, CanonicalColumn, canonical_column
 from dperm.data.cells import as_classes, as_numbers
 from dperm.data.columns import AnyColumn, Categorical, Numeric, Unseen
 from dperm.data.diagnosis import Piece, require_declared
@@ -38,7 +38,7 @@ class ArrowFile:
         with open(self.path, "rb") as file:
             schema = self._understood(lambda: self._source(file).schema)
         require_columns(self.path, list(schema.names), {})
-        return {field.name: _kind(field.type) for field in schema}
+        return type_kinds(schema)
 
     def read(
         self, declared: Declared, progress: Progress, watch: Watch | None = None, unseen: Unseen = "raise"
@@ -184,6 +184,43 @@ class _ArrowSource:
 def require_pyarrow() -> None:
     """Raise ParameterError if pyarrow is not installed."""
     _pyarrow("pyarrow")
+
+
+def load_pyarrow(module: str = "pyarrow") -> Any:
+    """Return pyarrow or one of its modules; raise ParameterError if it is not installed."""
+    return _pyarrow(module)
+
+
+def type_kinds(schema: Any) -> dict[str, str]:
+    """Return "number", "text", "truth", "other", or "" for each column of an Arrow schema, by name."""
+    return {field.name: _kind(field.type) for field in schema}
+
+
+def declared_column(
+    name: str, declared: AnyColumn | TargetSchema, values: Any, unseen: Unseen = "raise"
+) -> Column | CanonicalColumn:
+    """Return some cells of a column as `ArrowFile.read` returns them.
+
+    Parameters
+    ----------
+    name
+        Name of the column, for messages.
+    declared
+        Declaration of the column.
+    values
+        Arrow array.
+    unseen
+        See `ArrowFile.read`.
+
+    Raises
+    ------
+    DataError
+        If the type of the array does not fit the declaration, or a label breaks its rule.
+    """
+    if not isinstance(declared, TargetSchema) and declared.canonical:
+        return canonical_column(values)
+    _require_kind(name, declared, _kind(values.type))
+    return _checked(name, declared, column({name: values}, name), unseen)
 
 
 def as_bytes(columns: Mapping[str, list[Any]], path: Path) -> bytes:

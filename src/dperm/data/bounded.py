@@ -3,113 +3,198 @@
 """Data within their public bounds, made by `enforce` alone."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dperm.checks import shown
-from dperm.data.arrays import Floats, Mask
-from dperm.data.blocks import (
-    INFINITE,
-    LARGE,
-    SHRINK,
-    DenseRows,
-    RowBlocks,
-    SparseRows,
-    column_description,
-    nonfinite_columns,
-    row_lengths,
-    row_multiples,
-)
+from dperm.data.arrays import Floats
+from dperm.data.grid_rows import GridRows, RowGrid, joined
+from dperm.data.nonfinite import INFINITE, column_description, nonfinite_columns
+from dperm.data.passes import Kernel, Place, total
 from dperm.data.space import FeatureSpace
-from dperm.data.targets import DROP, Codes, Target, Targets
-from dperm.errors import DataError, ParameterError
-from dperm.presentation.spelling import arg
+from dperm.data.targets import DROP, Target, Targets
+from dperm.errors import AssumptionError, DataError, ParameterError
+from dperm.presentation.spelling import arg, quoted_arg
 
 INVALID = ("raise", "drop")
+HEIGHT = 2**11
+"""Number of rows of a block."""
+CHUNK = 2**16
+"""Number of rows of a task on rows in memory."""
+SAMPLE_SHARE = 8
+SAMPLE_CELLS = (2**23, 2**24)
+"""Smallest and largest number of cells of a sample; tables up to the smallest are not sampled."""
+ROWS_PER_COLUMN = 200
+RUN = 2**8
+"""Number of consecutive rows of a sample that stay together."""
 
 
 class Block(NamedTuple):
-    """Block of rows: the bounded row i is (factors[i] * x[i], constant), of norm ``lengths[i]``.
+    """Block of bounded rows without the constant column.
 
-    ``targets`` are the labels in the form for losses; ``weights`` is 0 for an invalid record.
+    ``lengths`` are bounds on their norms with the constant, and ``targets`` the labels in the form for losses.
+    ``weights`` is 0 for an invalid record.
     """
 
     x: Any
-    factors: Floats
     lengths: Floats
     targets: Targets
     weights: Floats
 
 
+class RowStore(Protocol):
+    """Bounded rows, wherever they are: in memory, in row groups on disk, or on workers."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, which is private under add/remove."""
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        """Number of the first row of each row group."""
+
+    def run(self, kernel: Kernel) -> Any:
+        """Return the sum of the kernel's results over all rows."""
+
+
+@dataclass(frozen=True)
+class MemoryRows:
+    """Bounded rows in memory, as one row group."""
+
+    grid_rows: GridRows = field(repr=False)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.grid_rows.count
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        """Number 0 of the first row of the only row group."""
+        return {"": 0}
+
+    def run(self, kernel: Kernel) -> Any:
+        """Return the sum of the kernel's results over chunks of the rows."""
+        starts = range(0, self.rows, CHUNK)
+        return total(kernel(self.grid_rows.part(start, start + CHUNK), Place("", start)) for start in starts)
+
+
 @dataclass(frozen=True)
 class BoundedData:
-    """Rows within the radius of their `FeatureSpace`, with labels as codes of their `Target`.
-
-    X is not copied. The factor min(1, norm / ||x||) of each row is applied block by block. In addition to X, memory
-    holds one double and one code for each row. X must not change until the run has ended, because its norms are
-    computed in advance.
+    """Rows within the radius of their `FeatureSpace` and on its grid, with labels stored as codes of their `Target`.
 
     Attributes
     ----------
     space
         Public geometry of the features.
     target
-        Public shape of the labels.
-    source
-        Rows of X, in blocks.
-    codes
-        Code of each label.
-    norms
-        Norm of each row before it is scaled down.
-    bad
-        Mask of the invalid records; None if there are none.
+        Public set of allowed labels.
+    store
+        Rows on the grid, in memory or in row groups.
 
     Notes
     -----
-    *Guarantees.* Every row of every block has norm at most ``space.radius``, and every target is within the range of
-    ``target``, whatever the data are (T44, T54). Invalid records have weight 0.
+    *Guarantees.* Every row has norm at most ``space.radius``, and every target is within the range of ``target``,
+    whatever the data are (T44, T54, T200). Invalid records have weight 0. A row is a function of its record alone.
     """
 
     space: FeatureSpace
     target: Target
-    source: RowBlocks
-    codes: Codes
-    norms: Floats
-    bad: Mask | None = None
+    store: RowStore = field(repr=False)
+
+    @cached_property
+    def grid(self) -> RowGrid:
+        """Public grid of the rows."""
+        return RowGrid(self.space)
 
     @property
     def rows(self) -> int:
         """Number of rows, which is private under add/remove."""
-        return self.source.count
+        return self.store.rows
 
-    @property
-    def is_sparse(self) -> bool:
-        """Whether blocks are sparse matrices."""
-        return isinstance(self.source, SparseRows)
+    def sums(self, kernel: Kernel) -> Any:
+        """Return the sum of a kernel's results over all rows, in one pass (T203).
 
-    @property
-    def height(self) -> int:
-        """Number of rows per block."""
-        return self.source.height
+        Parameters
+        ----------
+        kernel
+            Function of the rows.
+
+        Returns
+        -------
+        Any
+            Sum of the results.
+        """
+        found = self.store.run(kernel)
+        if found is None:  # no rows at all
+            found = kernel(self.with_rows([]).in_memory(), Place("", 0))
+        return found
+
+    def in_memory(self) -> GridRows:
+        """Return the rows, for methods that need random access to them; see `require_memory`."""
+        assert isinstance(self.store, MemoryRows), "rows in row groups have no random access"
+        return self.store.grid_rows
+
+    def require_memory(self, method: str, reason: str) -> None:
+        """Refuse rows in row groups for a method that needs them in memory.
+
+        Raises
+        ------
+        AssumptionError
+            If the rows are in row groups.
+        """
+        if not isinstance(self.store, MemoryRows):
+            raise AssumptionError(
+                f"{quoted_arg('method', method)} needs all rows in memory, because {reason}; this table is read in row "
+                "groups.",
+                remedy=f"Use {quoted_arg('method', 'objective')} or {quoted_arg('method', 'gradient')}, or pass the "
+                "data as an array.",
+            )
+
+    def sample(self, columns: int, *, rows_per_column: int = ROWS_PER_COLUMN) -> "BoundedData":
+        """Return bounded data in memory with all rows of a small table, or some rows of a large one.
+
+        Runs of rows are chosen by row number, so the choice depends neither on the row groups nor on their contents.
+
+        Parameters
+        ----------
+        columns
+            Number of coefficients of one score.
+        rows_per_column
+            Smallest number of rows for each of them, if there are so many.
+        """
+        least, most = (cells // max(columns, 1) for cells in SAMPLE_CELLS)
+        wanted = min(max(self.rows // SAMPLE_SHARE, least, rows_per_column * columns), max(most, 1))
+        stride = max(1, self.rows // max(wanted, 1))
+        if stride == 1 and isinstance(self.store, MemoryRows):
+            return self
+        runs = self.sums(RowRuns(self.store.offsets, stride, RUN))
+        parts = [rows for _, rows in sorted(runs or [], key=lambda run: run[0])]
+        return self.with_rows(parts)
+
+    def with_rows(self, parts: Sequence[GridRows]) -> "BoundedData":
+        """Return bounded data in memory of the same space and target with other rows, one part after the other."""
+        return replace(self, store=MemoryRows(joined(parts, self.grid, self.target.read(np.empty(0)))))
 
     def blocks(self, stride: int = 1) -> Iterator[Block]:
-        """Yield every ``stride``-th block of rows. The choice does not depend on the data.
+        """Yield every ``stride``-th block of rows in memory. The choice does not depend on the data.
 
         Parameters
         ----------
         stride
-            Distance between the blocks.
+            Distance between the starts of successive blocks, in blocks.
 
         Yields
         ------
         Block
             Rows, targets and weights of one block.
         """
-        for start in range(0, self.rows, self.height * stride):
-            yield self.block(start, min(start + self.height, self.rows))
+        for start in range(0, self.rows, HEIGHT * stride):
+            yield self.block(start, min(start + HEIGHT, self.rows))
 
     def stride_for(self, rows: int) -> int:
         """Return the largest stride that leaves at least four blocks and at least ``rows`` rows.
@@ -117,79 +202,85 @@ class BoundedData:
         Parameters
         ----------
         rows
-            Smallest number of rows.
+            Number of rows that must remain.
 
         Returns
         -------
         int
-            The stride, at least 1.
+            The stride; 1 if the data have fewer blocks or rows.
         """
-        blocks = self.rows // self.height
-        return max(1, blocks // max(4, -(-rows // self.height)))
+        blocks = self.rows // HEIGHT
+        return max(1, blocks // max(4, -(-rows // HEIGHT)))
 
     def block(self, start: int, stop: int) -> Block:
-        """Return the rows from ``start`` up to ``stop`` as a block.
+        """Return the rows in memory from ``start`` up to ``stop`` as a block.
 
         Parameters
         ----------
         start
-            First row.
+            Index of the first row.
         stop
-            Row after the last one.
+            Index after the last row.
 
         Returns
         -------
         Block
             Rows, targets and weights.
         """
-        norms = self.norms[start:stop]
-        bad = None if self.bad is None else self.bad[start:stop]
-        x = self.source.scaled(start, stop, bad)
-        factors, lengths = self.sizes(norms)
-        if norms.size and norms.max() > LARGE:
-            x, factors = self._shortened(x, norms, factors), np.ones_like(factors)
-        return Block(x, factors, lengths, *self.target.targets(self.codes[start:stop]))
+        rows = self.in_memory().part(start, stop)
+        if isinstance(rows.cells, np.ndarray):
+            x: Any = np.multiply(rows.cells, self.grid.unit, dtype=np.float64)
+        else:
+            x = rows.cells.astype(np.float64)
+            x.data *= self.grid.unit
+        return Block(x, rows.lengths.astype(np.float64) * self.grid.step, *self.target.targets(rows.codes))
 
     def at(self, places: NDArray[np.int64]) -> "BoundedData":
-        """Return a copy of the rows at these indices, in their order.
+        """Return the bounded data of the rows in memory at these indices, with a copy of the rows.
 
         Parameters
         ----------
         places
-            Indices of the rows.
+            Indices of the rows, in the order of the result.
 
         Returns
         -------
         BoundedData
-            Bounded data of these rows.
+            The bounded data of these rows.
         """
-        bad = None if self.bad is None else self.bad[places]
-        return replace(self, source=self.source.at(places), codes=self.codes[places], norms=self.norms[places], bad=bad)
+        return replace(self, store=MemoryRows(self.in_memory().at(places)))
 
-    def sizes(self, norms: Floats) -> tuple[Floats, Floats]:
-        """Return the factors of the rows, and the norms of the bounded rows including the constant.
 
-        Parameters
-        ----------
-        norms
-            Norms of the rows.
+@dataclass(frozen=True)
+class RowRuns:
+    """Kernel that selects every ``stride``-th run of consecutive rows, by row number.
 
-        Returns
-        -------
-        tuple of ndarray
-            Factors and norms.
-        """
-        if self.space.norm is None:
-            return np.ones_like(norms), np.sqrt(norms * norms + self.space.constant**2)
-        inside = np.minimum(norms, self.space.norm)
-        factors = self.space.norm / np.maximum(norms, self.space.norm)
-        return factors, np.sqrt(inside * inside + self.space.constant**2)
+    Attributes
+    ----------
+    offsets
+        Number of the first row of each row group.
+    stride
+        One run of this many is selected.
+    run
+        Number of rows of a run.
+    """
 
-    def _shortened(self, x: Any, norms: Floats, factors: Floats) -> Any:
-        """Return rows times their factors, without overflow in norms, factors and products."""
-        is_long = norms > LARGE
-        x = row_multiples(x, np.where(is_long, SHRINK, 1.0))
-        return row_multiples(x, np.divide(self.space.norm or 0.0, row_lengths(x), out=factors.copy(), where=is_long))
+    offsets: dict[str, int]
+    stride: int
+    run: int
+
+    def wants(self, place: Place, count: int) -> bool:
+        """Whether there is a selected row among ``count`` rows."""
+        first = self.offsets[place.group] + place.start
+        runs = range(first // self.run, (first + count - 1) // self.run + 1)
+        return any(run % self.stride == 0 for run in runs)
+
+    def __call__(self, rows: GridRows, place: Place) -> list[tuple[int, GridRows]]:
+        """Return the selected rows, with the number of the first row that was offered."""
+        first = self.offsets[place.group] + place.start
+        numbers = first + np.arange(rows.count)
+        chosen = np.flatnonzero((numbers // self.run) % self.stride == 0)
+        return [(first, rows.at(chosen))] if len(chosen) else []
 
 
 def enforce(
@@ -202,7 +293,7 @@ def enforce(
     names: Sequence[str] | None = None,
     most_rows: int = 2**31,
 ) -> BoundedData:
-    """Return ``X`` and ``y`` as bounded data (T44, T54).
+    """Enforce the public bounds on ``X`` and ``y``, and return them as bounded data (T44, T54).
 
     Parameters
     ----------
@@ -213,14 +304,14 @@ def enforce(
     space
         Public geometry of the features.
     target
-        Public shape of the labels.
+        Public set of allowed labels.
     invalid
-        "raise" refuses rows with NaN, infinities or labels outside ``target``. With "drop", such rows contribute 0 to
-        every sum. The guarantee covers this, since 0 is within the bound on a record's contribution.
+        "raise" refuses data in which a row has NaN, an infinity or a label outside ``target``. With "drop", such rows
+        contribute 0 to every sum. The guarantee covers this, since 0 is within the bound on a record's contribution.
     names
-        Names of the columns, for messages.
+        Names of the columns, for error messages.
     most_rows
-        Public limit on the number of rows.
+        Public upper limit on the number of rows.
 
     Returns
     -------
@@ -230,9 +321,9 @@ def enforce(
     Raises
     ------
     DataError
-        If the data break a rule. The message names the column and the rule, and no value, row or count.
+        If the data break a rule. The message names the column and the rule, but no value, row or count.
     ParameterError
-        If a public argument is invalid, or sparse ``X`` has bounds that are not symmetric.
+        If a public argument is invalid, ``y`` is not a numpy array, or the bounds of a sparse ``X`` are not symmetric.
 
     Notes
     -----
@@ -246,23 +337,26 @@ def enforce(
     =======================  =======================================================================
     NaN or infinite entry    DataError, or weight 0 with ``invalid="drop"``; clipping does not hide it.
     entry beyond its bounds  Clipped to the nearer bound.
-    row longer than norm     Scaled down to ``space.norm``, even if its square overflows.
-    label outside target     DataError, or weight 0 with ``invalid="drop"``; numbers are clipped.
+    row longer than norm     Scaled down to ``space.norm``, even if the square of its norm overflows.
+    label outside classes    DataError, or weight 0 with ``invalid="drop"``.
+    label beyond interval    Clipped to the nearer end, if the label is finite.
+    NaN or infinite label    DataError, or weight 0 with ``invalid="drop"``.
     no rows                  DataError.
     =======================  =======================================================================
     """
     invalid_rows(invalid)
     labels = _labels(y)
-    source = _source(X, space)
-    _check_shapes(source, labels, most_rows)
+    rows = checked_rows(X, space)
+    _check_shapes(rows, labels, most_rows)
     codes = target.read(labels)
-    norms, bad = _norms(source)
+    grid_rows, bad = RowGrid(space).rows(rows, codes)
     if invalid == "raise":
-        _refuse(source, bad, names)
-        _refuse_labels(target, codes)
+        if bad.any():
+            raise not_finite(column_description(_first_nonfinite(rows), names))
+        if not target.counts(codes).all():
+            raise invalid_labels(target)
     target.without(codes, bad)
-    norms[bad] = 0.0
-    return BoundedData(space, target, source=source, codes=codes, norms=norms, bad=bad if bad.any() else None)
+    return BoundedData(space, target, MemoryRows(grid_rows))
 
 
 def invalid_rows(invalid: object) -> str:
@@ -292,11 +386,20 @@ def _labels(y: object) -> NDArray[Any]:
     return y
 
 
-def _source(X: Any, space: FeatureSpace) -> RowBlocks:
+def checked_rows(X: Any, space: FeatureSpace) -> Any:
+    """Return ``X`` as an array or a CSR matrix in canonical form, if it suits the space.
+
+    Raises
+    ------
+    DataError
+        If it is not a table of numbers with the columns of the space.
+    ParameterError
+        If sparse rows would be shifted.
+    """
     if X.ndim != 2 or X.shape[1] != space.dim or X.dtype.kind not in "biuf":
         raise DataError(f"X must be a table of numbers with {space.dim} columns, as declared.")
     if isinstance(X, np.ndarray):
-        return DenseRows(X, space)
+        return X
     if space.center is not None:
         raise ParameterError(
             "bounds of sparse X must be symmetric, low = -high: anything else would shift zeros and fill the matrix.",
@@ -305,16 +408,15 @@ def _source(X: Any, space: FeatureSpace) -> RowBlocks:
     if X.format != "csr":
         got = f"a sparse matrix in {X.format} format"
         raise ParameterError(argument="X", rule="must be an array or a CSR matrix", got=got)
-    rows = SparseRows(X, space)
-    starts = range(0, rows.count, rows.height)
-    if not all(rows.raw(start, start + rows.height).has_canonical_format for start in starts):
-        rows = SparseRows(X.copy(), space)  # the norm of a row needs the sums of duplicate entries
-        rows.array.sum_duplicates()
-    return rows
+    fresh = type(X)((X.data, X.indices, X.indptr), shape=X.shape, copy=False)  # a matrix may be marked by mistake
+    if not fresh.has_canonical_format:
+        X = fresh.copy()
+        X.sum_duplicates()  # the norm of a row needs the sums of duplicate entries
+    return X
 
 
-def _check_shapes(source: RowBlocks, labels: NDArray[Any], most: int) -> None:
-    rows = source.count
+def _check_shapes(X: Any, labels: NDArray[Any], most: int) -> None:
+    rows = X.shape[0]
     if labels.shape != (rows,):
         raise DataError("X and y must have the same number of rows, and y one label for each.")
     if rows == 0:
@@ -323,37 +425,21 @@ def _check_shapes(source: RowBlocks, labels: NDArray[Any], most: int) -> None:
         raise too_many_rows(most)
 
 
-def _norms(source: RowBlocks) -> tuple[Floats, Mask]:
-    """Return norms of the rows with scaled columns, infinite on overflow, and a mask of rows that are not finite."""
-    norms = np.empty(source.count)
-    bad = np.zeros(source.count, dtype=np.bool_)
-    for start in range(0, source.count, source.height):
-        stop = min(start + source.height, source.count)
-        norms[start:stop] = source.lengths(start, stop)
-        bad[start:stop] = np.isnan(norms[start:stop])
-    return norms, bad
+def not_finite(column: str) -> DataError:
+    """Return the error for a column with NaN or infinities."""
+    return DataError(
+        f"X must be finite, but {column} has NaN, {INFINITE}.",
+        remedy=f"Replace them by public constants, or give {DROP} to leave such rows out.",
+    )
 
 
-def _refuse(source: RowBlocks, bad: Mask, names: Sequence[str] | None) -> None:
-    """Raise DataError for rows that are not finite, naming the column."""
-    if bad.any():
-        raise DataError(
-            f"X must be finite, but {_first_nonfinite(source, names)} has NaN, {INFINITE}.",
-            remedy=f"Replace them by public constants, or give {DROP} to leave such rows out.",
-        )
+def invalid_labels(target: Target) -> DataError:
+    """Return the error for labels outside the declared ones."""
+    problem, _, remedy = target.rule.rpartition(". ")
+    return DataError(f"{problem}.", remedy=f"{remedy}, or give {DROP} to leave other rows out.")
 
 
-def _refuse_labels(target: Target, codes: Codes) -> None:
-    if not target.counts(codes).all():
-        problem, _, remedy = target.rule.rpartition(". ")
-        remedy = f"{remedy}, or give {DROP} to leave other rows out."
-        raise DataError(f"{problem}.", remedy=remedy)
-
-
-def _first_nonfinite(source: RowBlocks, names: Sequence[str] | None) -> str:
-    """Return a description of the first column that is not finite."""
-    first = source.space.dim
-    for start in range(0, source.count, source.height):
-        entries = source.raw(start, min(start + source.height, source.count))
-        first = min([first, *nonfinite_columns(entries)])
-    return column_description(first, names)
+def _first_nonfinite(X: Any) -> int:
+    """Return the place of the first column that is not finite."""
+    starts = range(0, X.shape[0], CHUNK)
+    return min(place for start in starts for place in nonfinite_columns(X[start : start + CHUNK]))

@@ -50,7 +50,7 @@ class NumberCells:
             raise DataError(
                 f"column {shown(name)} must hold numbers, {self.rule}: 12, -0.5 or 1e3, without units or thousands "
                 "separators.",
-                remedy="Empty cells, NA, NaN and null are missing ones.",
+                remedy="Empty cells, NA, NaN and null are missing values.",
             )
         return np.array(numbers, dtype=np.float64)
 
@@ -63,6 +63,21 @@ class RawCells:
         """Return an array of texts, one for each cell."""
         found = np.empty(len(cells), dtype=object)
         found[:] = list(cells)
+        return found
+
+
+@dataclass(frozen=True)
+class UndeclaredCells:
+    """Reader of cells without a declaration: numbers as `NumberCells` reads them, and text unchanged."""
+
+    def read(self, name: str, cells: Sequence[str]) -> Column:
+        """Return doubles if no cell is text; otherwise an array of numbers, texts, and None for missing values."""
+        numbers = [_number(cell) for cell in cells]
+        if None not in numbers:
+            return np.array(numbers, dtype=np.float64)
+        found = np.empty(len(cells), dtype=object)
+        for place, (cell, number) in enumerate(zip(cells, numbers, strict=True)):
+            found[place] = cell if number is None else None if math.isnan(number) else number
         return found
 
 
@@ -141,7 +156,7 @@ def as_classes(name: str, values: Column, classes: tuple[Any, ...], unseen: Unse
     Raises
     ------
     DataError
-        If ``unseen`` is "raise" and a value is no declared class.
+        If ``unseen`` is "raise" and a value is not a declared class.
     """
     by_key = {value if isinstance(value, str) else float(value): value for value in classes}
     labels = [by_key.get(value) for value in values.tolist()]

@@ -53,20 +53,22 @@ class Numeric:
     Attributes
     ----------
     low, high
-        Public bounds. Numbers outside the bounds, including infinities, are clipped to the nearer bound.
+        Public lower and upper bound. Numbers outside the bounds, including infinities, are clipped to the nearer bound.
     impute
-        Public number within the bounds that replaces missing values; None refuses missing values, unless ``missing``
-        is True.
+        Public number within the bounds that replaces missing values. If it is None and ``missing`` is False, missing
+        values are refused, unless the encoder is called with ``unseen="other"`` or ``canonical`` is True; their
+        features are then all 0.
     bins
         Public, increasing cut points, at most 10,000. Each interval below, between and above the cut points has an
         indicator. A number equal to a cut point belongs to the interval above it. Numbers are compared with the cut
-        points before they are clipped.
+        points before clipping.
     missing
-        Whether missing values have an indicator of their own, and no indicator of an interval. Their scaled number is
-        that of ``impute``, or 0 if ``impute`` is None.
+        Whether missing values have an indicator of their own, instead of the indicator of an interval. Their scaled
+        number is that of ``impute``, or 0 if ``impute`` is None.
     canonical
-        Whether cells are read one by one in canonical form (`dperm.data.canonical`), as a private preparation does.
-        Text that spells a number counts as this number. Anything else counts as missing, and no cell is refused.
+        Whether cells are read one by one in canonical form (`dperm.data.canonical`), as in a private preparation. A
+        finite number, and text that spells one, count as this number. All other cells count as missing, and no cell is
+        refused.
 
     Examples
     --------
@@ -88,12 +90,12 @@ class Numeric:
         return _short_repr(self)
 
     def checked(self, where: str) -> "Numeric":
-        """Return the same declaration with plain floats.
+        """Return the same declaration with plain floats, after checking its values.
 
         Parameters
         ----------
         where
-            Name of the column, for messages.
+            Name of the column, for error messages.
 
         Returns
         -------
@@ -103,7 +105,8 @@ class Numeric:
         Raises
         ------
         ParameterError
-            If the bounds are not finite and ordered, ``impute`` lies outside them, or ``bins`` do not increase.
+            If the bounds are not finite and increasing, ``impute`` lies outside the bounds, the values of ``bins`` do
+            not increase, or an argument has the wrong type.
         """
         low, high = (
             checks.between(f"{where}.{end}", value, -LARGEST, LARGEST, _PUBLIC)
@@ -135,7 +138,7 @@ class Numeric:
         Returns
         -------
         tuple of str
-            One name for each feature.
+            One name for each feature of the column.
         """
         gap = (_missing_name(name),) if self.missing else ()
         return (name, *_interval_names(name, self.bins), *gap)
@@ -157,19 +160,19 @@ class Numeric:
         values
             Values of the column.
         unseen
-            "raise" or "other". With "other", text counts as missing. If the column declares neither ``impute`` nor
-            ``missing``, the features of a missing value are all 0.
+            Treatment of invalid values: "raise" or "other". With "other", text counts as missing, and the features of a
+            missing value are all 0 if the column declares neither ``impute`` nor ``missing``.
 
         Returns
         -------
-        tuple of (ndarray, ndarray)
-            Positions of features with their entries in [-1, 1]. The number of pairs, one or two, does not depend on the
-            values.
+        tuple of pairs (ndarray, ndarray)
+            A tuple with one pair, or two with ``bins`` or ``missing``. A pair holds, for each record, the position of
+            one feature of the column and its entry in [-1, 1].
 
         Raises
         ------
         DataError
-            If ``unseen`` is "raise", and a value is missing (and neither ``impute`` nor ``missing`` is declared) or is
+            If ``unseen`` is "raise" and there is a missing value without ``impute`` or ``missing``, or a value that is
             not a number.
         """
         numbers = _numbers(name, values, unseen)
@@ -186,19 +189,19 @@ class Numeric:
         return (number, self._indicator(known, gaps)) if self.bins or self.missing else (number,)
 
     def canonical_entries(self, name: str, cells: CanonicalColumn) -> tuple[Part, ...]:
-        """Return the scaled number of each record and its indicator, from cells in canonical form; see `entries`.
+        """Return the scaled number and the indicator of each record, as `entries` does, from cells in canonical form.
 
         Parameters
         ----------
         name
             Name of the column.
         cells
-            Cells of the column.
+            Cells of the column in canonical form.
 
         Returns
         -------
         tuple of (ndarray, ndarray)
-            One or two pairs of positions and entries.
+            One or two pairs of positions and entries, as in `entries`.
         """
         return self.entries(name, cells.numbers, "other")
 
@@ -217,24 +220,25 @@ class Numeric:
 class Categorical:
     """Column of public categories, each with an indicator that is 1 in records of the category and 0 in others.
 
-    Text and numbers differ (``"1"`` is not ``1``). Numbers of different types (``1``, ``1.0`` and ``True``) and text in
-    different Unicode normal forms are equal.
+    Text and numbers differ: ``"1"`` is not ``1``. Equal numbers of different types (``1``, ``1.0`` and ``True``) are
+    the same category, and so are texts that differ only in their Unicode normal form.
 
     Attributes
     ----------
     categories
         Public values, each once: strings, truth values or numbers. The list may be empty if ``other`` is True.
     impute
-        Category that replaces missing values; None refuses missing values, unless ``missing`` is True.
+        Category that replaces missing values. If it is None and ``missing`` is False, missing values are refused,
+        unless the encoder is called with ``unseen="other"`` or ``canonical`` is True; their indicators are then all 0.
     other
-        Whether all undeclared values share one additional indicator; otherwise undeclared values are refused. With
-        ``unseen="raise"``, values of a different type from the categories, such as numbers among text, are refused even
-        if ``other`` is True.
+        Whether all undeclared values share one additional indicator. If False, undeclared values are refused, unless
+        the encoder is called with ``unseen="other"``. If True, the encoder still refuses values of a different type
+        from the categories, such as numbers among text, unless it is called with ``unseen="other"``.
     missing
-        Whether missing values have an indicator of their own. Cannot be combined with ``impute``.
+        Whether missing values have an indicator of their own. This option cannot be combined with ``impute``.
     canonical
-        Whether cells are read one by one in canonical form (`dperm.data.canonical`), as a private preparation does.
-        Categories are then canonical texts: 1, 1.0 and "1" match the category "1". No cell is refused.
+        Whether cells are read one by one in canonical form (`dperm.data.canonical`), as in a private preparation.
+        Categories must then be text, and the cells 1, 1.0 and "1" match the category "1". No cell is refused.
 
     Examples
     --------
@@ -253,12 +257,12 @@ class Categorical:
         return _short_repr(self)
 
     def checked(self, where: str) -> "Categorical":
-        """Return the same declaration with plain values.
+        """Return the same declaration with plain values, after checking them.
 
         Parameters
         ----------
         where
-            Name of the column, for messages.
+            Name of the column, for error messages.
 
         Returns
         -------
@@ -268,8 +272,8 @@ class Categorical:
         Raises
         ------
         ParameterError
-            If there is neither a category nor ``other``, two categories are equal, ``impute`` is not a category, or
-            there are both ``impute`` and ``missing``.
+            If there are no categories and ``other`` is False, two categories are equal, ``impute`` is not a category,
+            ``impute`` and ``missing`` are combined, or an argument has the wrong type.
         """
         other, missing = _truth(f"{where}.other", self.other), _truth(f"{where}.missing", self.missing)
         argument = f"{where}.categories"
@@ -307,7 +311,7 @@ class Categorical:
         Returns
         -------
         tuple of str
-            One name for each feature.
+            One name for each feature of the column.
         """
         others = (f"{name}=(other)",) if self.other else ()
         gap = (_missing_name(name),) if self.missing else ()
@@ -319,7 +323,7 @@ class Categorical:
         return 1
 
     def entries(self, name: str, values: Column, unseen: Unseen = "raise") -> tuple[Part, ...]:
-        """Return the position of the indicator that is 1 for each record.
+        """Return, for each record, the position of the indicator that is 1.
 
         Parameters
         ----------
@@ -328,19 +332,20 @@ class Categorical:
         values
             Values of the column.
         unseen
-            "raise" or "other". With "other", the features of a value without an indicator are all 0, and the ``other``
-            indicator accepts values of any type.
+            Treatment of invalid values: "raise" or "other". With "other", a value without an indicator has features
+            that are all 0, and the indicator declared by ``other=True`` accepts undeclared values of any type.
 
         Returns
         -------
-        tuple of (ndarray, ndarray)
-            One pair of positions and entries. An entry is 1, or 0 for a value without an indicator.
+        tuple of pairs (ndarray, ndarray)
+            A tuple with a single pair: the positions and the entries. An entry is 1, or 0 for a value without an
+            indicator.
 
         Raises
         ------
         DataError
-            If ``unseen`` is "raise", and a value is missing (and neither ``impute`` nor ``missing`` is declared) or is
-            not one of the categories.
+            If ``unseen`` is "raise" and there is a missing value without ``impute`` or ``missing``, an undeclared value
+            without ``other``, or a value of a different type from the categories.
         """
         if values.dtype == object:
             places = self._places(name, values.tolist(), unseen)
@@ -351,19 +356,19 @@ class Categorical:
         return (_indicators(places),)
 
     def canonical_entries(self, name: str, cells: CanonicalColumn) -> tuple[Part, ...]:
-        """Return the position of the indicator that is 1 for each record, from cells in canonical form.
+        """Return, for each record, the position of the indicator that is 1, as `entries` does, for canonical cells.
 
         Parameters
         ----------
         name
             Name of the column.
         cells
-            Cells of the column.
+            Cells of the column in canonical form.
 
         Returns
         -------
-        tuple of (ndarray, ndarray)
-            One pair of positions and entries, as in `entries`.
+        tuple of pairs (ndarray, ndarray)
+            A tuple with a single pair, the positions and the entries, as in `entries`.
         """
         codes, texts = cells.values()
         return (_indicators(self._places(name, [*texts, None], "other")[codes]),)  # code -1 of missing cells is last
@@ -444,7 +449,7 @@ def _numbers(name: str, values: Column, unseen: Unseen) -> Floats:
         return np.asarray(values, dtype=np.float64)
     if unseen == "raise":
         problem = f"column {shown(name)} must hold numbers, as it is declared Numeric."
-        remedy = "Convert text first, or declare canonical=True: then each text that is no number counts as missing."
+        remedy = "Convert text first, or declare canonical=True: then text that is not a number counts as missing."
         raise DataError(problem, remedy=remedy)
     return np.array([item if isinstance(item, float) else math.nan for item in values.tolist()], dtype=np.float64)
 
@@ -452,7 +457,7 @@ def _numbers(name: str, values: Column, unseen: Unseen) -> Floats:
 def _missing_value(name: str) -> DataError:
     return DataError(
         f"column {shown(name)} has a missing value.",
-        remedy="Declare impute=, a public value that stands for missing ones.",
+        remedy="Declare impute=, a public value that replaces missing values.",
         code=MISSING_VALUE,
     )
 

@@ -75,10 +75,13 @@ class CsvFile:
     path: Path
     separator: str = ","
 
-    def types(self) -> dict[str, str]:
-        """Return the names in the header line, with unknown types; nothing below it is decoded."""
+    def types(self, wanted: Iterable[str] = ()) -> dict[str, str]:
+        """Return the names in the header line, with unknown types; nothing below it is decoded.
+
+        ``wanted`` are names of columns that must be there.
+        """
         names = self._understood(self._header)
-        self._require_columns(names, ())
+        self._require_columns(names, wanted)
         return dict.fromkeys(names, "")
 
     def read(
@@ -98,6 +101,12 @@ class CsvFile:
         found = self._unchecked_pieces(declared, progress)
         while (piece := self._understood(lambda: next(found, None))) is not None:
             yield piece
+
+    def text_blocks(self, names: Iterable[str]) -> Iterator[tuple[int, dict[str, list[str]]]]:
+        """Yield numbers of records, each with the text cells of the named columns in so many records, not converted."""
+        found = self._text_blocks(list(names))
+        while (block := self._understood(lambda: next(found, None))) is not None:
+            yield block
 
     def _header(self) -> list[str]:
         with opened(self.path) as (_, content):
@@ -127,6 +136,14 @@ class CsvFile:
                     column.add_texts([row[place] for row in rows])
                 progress(source.share)
         return {name: built.pop(name).column() for name in wanted}
+
+    def _text_blocks(self, wanted: list[str]) -> Iterator[tuple[int, dict[str, list[str]]]]:
+        with self._opened(None) as (_, text):
+            names = self._names(_first_text(text))
+            self._require_columns(names, wanted)
+            places = {name: names.index(name) for name in wanted}
+            for rows in self._pieces(self._records(text), len(names)):
+                yield len(rows), {name: [row[place] for row in rows] for name, place in places.items()}
 
     def _unchecked_pieces(self, declared: Declared, progress: Progress) -> Iterator[Piece]:
         with self._opened(None) as (source, text):

@@ -43,7 +43,7 @@ class EncodingFacts:
     sparse
         Whether the encoder returns sparse matrices.
     unseen
-        Treatment of values outside the declarations in predictions.
+        Treatment of undeclared categories and missing values in predictions, as in `PublicEncoder.transform`.
     classes, label_range
         Released facts about the labels; None if the encoder knows none.
     release

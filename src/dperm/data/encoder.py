@@ -33,12 +33,12 @@ _TEXT = "text must be JSON written by PublicEncoder.to_json"
 
 @dataclass(frozen=True, eq=False)
 class PublicEncoder:
-    """Encoder of declared columns as features in [-1, 1]. It learns nothing from the data.
+    """Encoder that turns declared columns into features in [-1, 1]. It learns nothing from the data.
 
     A `Numeric` column becomes one feature, clipped to its bounds and mapped to [-1, 1]. With ``bins`` or ``missing``,
     indicators follow, at most one of which is 1. A `Categorical` column becomes indicators, at most one of which is 1.
-    Pass ``norm`` to an estimator as ``feature_norm``, or pass ``bounds``. Both options leave the features unchanged,
-    and keep sparse features sparse.
+    Pass ``norm`` to an estimator as its argument ``feature_norm``, or ``bounds`` as its argument ``bounds``. With
+    either option, the estimator leaves the features unchanged, and sparse features stay sparse.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class PublicEncoder:
     Raises
     ------
     ParameterError
-        If a declaration is invalid, or two features have the same name, even if in different Unicode normal forms.
+        If a declaration is invalid, or the names of two features are equal after Unicode normalization.
 
     Notes
     -----
@@ -92,7 +92,7 @@ class PublicEncoder:
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        """Feature names: the column name, and names of indicators.
+        """Feature names: the column name for a scaled number, and one name for each indicator.
 
         Indicators are named ``column=category``, ``column=(other)``, ``column=(missing)``, ``column<cut``,
         ``cut<=column<cut`` and ``column>=cut``.
@@ -106,7 +106,7 @@ class PublicEncoder:
 
     @property
     def norm(self) -> float:
-        """Public bound on the L2 norm of a row: the root of the sum of the columns' squared norms, rounded up."""
+        """Public bound on the L2 norm of a row: the root of the sum of all ``squared_norm``, rounded up."""
         squared = sum(column.squared_norm for column in self.columns.values())
         root = math.sqrt(squared)
         return root if Fraction(root) ** 2 >= squared else math.nextafter(root, math.inf)
@@ -123,11 +123,11 @@ class PublicEncoder:
             are zero, so the number of stored entries reveals nothing: one entry for each declared column, and two for
             a `Numeric` column with ``bins`` or ``missing``.
         unseen
-            Treatment of undeclared categories, and of missing values that a column does not allow. Numbers outside
-            their bounds are always clipped. "raise" raises DataError. "other" encodes them so that
-            the norm of the row stays at most ``norm``: an undeclared category as ``other``, and a missing value
-            according to the ``missing`` or ``impute`` setting of the column. If the column has no such setting, its
-            features are 0. Text in a `Numeric` column counts as missing.
+            Treatment of undeclared categories, and of missing values that a column does not allow. "raise" raises
+            DataError. "other" encodes an undeclared category as ``other``, and a missing value according to the
+            ``missing`` or ``impute`` setting of the column. If the column has no such setting, its features are 0. Text
+            in a `Numeric` column then counts as missing. The norm of each row stays at most ``norm``. Numbers outside
+            their bounds are always clipped.
 
         Returns
         -------
@@ -157,7 +157,7 @@ class PublicEncoder:
         Returns
         -------
         ndarray
-            One norm for each record, in the order of the records; each is computed from its record alone.
+            One norm for each record, in the order of the records. The norm of a record depends on this record alone.
 
         Raises
         ------

@@ -6,7 +6,7 @@ A guarantee for a person covers all records with that person's key. It depends o
 one rule for all of dperm:
 
 - Numbers of different types are equal if Python's ``==`` holds: ``1``, ``True``, ``np.int64(1)`` and ``IntEnum(1)``, or
-  ``0.0`` and ``-0.0``. NaN is no label.
+  ``0.0`` and ``-0.0``. NaN is not a label.
 - Text of different types is equal if its characters are: ``"a"``, ``np.str_("a")`` and a ``StrEnum`` with that value.
 - Text in different Unicode normal forms looks the same and names the same person or category. Class labels and names
   are returned to the user, so such pairs are refused there.

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dperm.data.blocks import INFINITE, column_description, nonfinite_columns
 from dperm.data.encoded import EncodedMatrix
 from dperm.data.identity import same_text
-from dperm.data.tables import column_names, is_table, numeric_matrix, read_column
+from dperm.data.nonfinite import INFINITE, column_description, nonfinite_columns
+from dperm.data.tables import column_names, is_table, numeric_matrix, read_column, require_in_memory
 from dperm.errors import DataError, DataTypeError, ParameterError
 
 Labels = NDArray[Any]
@@ -52,7 +52,10 @@ def two_dimensional(X: Any) -> Any:
     ------
     DataError
         If ``X`` has another number of dimensions, or is masked.
+    ParameterError
+        If ``X`` is not in memory.
     """
+    require_in_memory(X)
     if sparse.issparse(X):
         found = X.plain() if isinstance(X, EncodedMatrix) else X
     else:
@@ -121,7 +124,7 @@ def required(y: Any) -> Any:
 
 
 def labels_of(y: Any) -> Labels:
-    """Return ``y`` as a 1-D array of labels, with None for objects that are no labels.
+    """Return ``y`` as a 1-D array of labels, with None for objects that are not labels.
 
     Every label is read on its own. numpy would turn all numbers of a list into strings because of one string, and one
     record would change how the others are read.
@@ -129,11 +132,14 @@ def labels_of(y: Any) -> Labels:
     found = _one_dimensional(y)
     if found.dtype.kind in "biufU":
         return found
-    return _objects([item if _is_label(item) else None for item in found.tolist()])
+    items = found.tolist()
+    if set(map(type, items)) <= {str, int, bool}:  # the same result as below, faster
+        return found
+    return _objects([item if _is_label(item) else None for item in items])
 
 
 def numbers_of(y: Any) -> Labels:
-    """Return ``y`` as a 1-D array of doubles, with NaN for objects that are no numbers.
+    """Return ``y`` as a 1-D array of doubles, with NaN for objects that are not numbers.
 
     Raises
     ------
@@ -213,6 +219,7 @@ def _from_objects(array: NDArray[Any]) -> NDArray[np.float64]:
 
 def _one_dimensional(y: Any) -> NDArray[Any]:
     """Return ``y`` as a 1-D array: sequences other than arrays as objects, a single column raveled."""
+    require_in_memory(y, argument="y")
     if sparse.issparse(y):
         raise DataError("y must be a 1d array of labels, not a sparse matrix.")
     listed = isinstance(y, Sequence) and not isinstance(y, str | bytes)

@@ -94,7 +94,7 @@ class TargetSchema:
             object.__setattr__(self, "classes", _checked_classes(self.classes))
 
     def to_data(self) -> dict[str, object]:
-        """Return the declaration as JSON-ready data."""
+        """Return the declaration as JSON-serialisable data."""
         kept = {"classes": self.classes, "range": self.range}
         return {"name": self.name, **{name: list(given) for name, given in kept.items() if given is not None}}
 

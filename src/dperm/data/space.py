@@ -25,12 +25,12 @@ LARGEST_COEF = 1e150
 
 @dataclass(frozen=True)
 class FeatureSpace:
-    """Public geometry of the features: bounds of the columns, a norm of the rows, and a constant column (T54).
+    """Public geometry of the features: bounds of the columns, a bound on the norm of rows, and a constant column (T54).
 
     A row x is transformed in this order:
 
     1. With bounds, each entry is clipped to its column's bounds and mapped affinely to [-1, 1].
-    2. With a norm, a longer row is scaled down to L2 norm ``norm``.
+    2. With a norm, a row with a larger L2 norm is scaled down to the norm ``norm``.
     3. With an intercept, the constant a is appended.
 
     The intercept is regularized like any other coefficient. Otherwise the objective would not be strongly convex, and
@@ -41,19 +41,19 @@ class FeatureSpace:
     dim
         Number of columns of X.
     norm
-        Public L2 norm of the rows, measured after the columns were scaled.
+        Public bound on the L2 norm of a row, applied after the columns are scaled; None for no such bound.
     bounds
-        Public (low, high) for each column.
+        Public (low, high) for each column; None for no bounds.
     intercept
-        Whether there is a constant column. Its constant a is a quarter of the bound on the rows, or 1 if there is no
-        norm. Multiplying the features and the norm by the same number therefore changes no prediction. A larger
-        constant would increase R, and with it the noise of every coefficient; with a smaller constant, regularization
-        would shrink the intercept.
+        Whether there is a constant column. Its constant a is a quarter of ``row_norm`` if ``norm`` is given, and 1
+        otherwise. Without bounds, multiplying the features and ``norm`` by the same number therefore multiplies the
+        constant, too. A larger constant would increase ``radius``, and with it the noise of every coefficient. With a
+        smaller constant, regularization would shrink the intercept more.
 
     Raises
     ------
     ParameterError
-        If there is neither a norm nor bounds, or if one of them is out of range.
+        If there is neither a norm nor bounds, or if an argument is invalid.
 
     Notes
     -----
@@ -86,7 +86,7 @@ class FeatureSpace:
 
     @property
     def size(self) -> int:
-        """Number of coefficients: one for each column, and the intercept."""
+        """Number of coefficients: one for each column, and one for the intercept if there is one."""
         return self.dim + self.intercept
 
     @property
@@ -98,7 +98,7 @@ class FeatureSpace:
 
     @cached_property
     def row_norm(self) -> float:
-        """Bound on the norm of a row without the constant: sqrt(d) for columns in [-1, 1], or ``norm`` if smaller."""
+        """Bound on the norm of a row without the constant: the smaller of ``norm`` and, with bounds, sqrt(``dim``)."""
         sphere = math.sqrt(self.dim) if self.bounds is not None else math.inf
         return min(sphere, math.inf if self.norm is None else self.norm)
 
@@ -109,7 +109,7 @@ class FeatureSpace:
 
     @cached_property
     def center(self) -> Floats | None:
-        """Middle of each column's bounds; None if all are 0, so that sparse data stay sparse."""
+        """Middle of each column's bounds; None without bounds, or if all are 0, so that sparse data stay sparse."""
         if self.bounds is None:
             return None
         middle = np.array([low / 2 + high / 2 for low, high in self.bounds])
@@ -117,21 +117,21 @@ class FeatureSpace:
 
     @cached_property
     def half_width(self) -> Floats | None:
-        """Half the width of each column's bounds."""
+        """Half the width of each column's bounds; None without bounds."""
         return None if self.bounds is None else np.array([high / 2 - low / 2 for low, high in self.bounds])
 
     @cached_property
     def scale(self) -> Floats | None:
-        """Factor of each column, one over its half width; None if all are 1."""
+        """Factor of each column, one over its half width; None without bounds, or if all factors are 1."""
         return None if self.half_width is None or (self.half_width == 1).all() else 1 / self.half_width
 
     def coefficients(self, theta: Floats) -> tuple[Floats, float]:
-        """Return the coefficients and the intercept in the units of the user, by post-processing (T3).
+        """Return the coefficients and the intercept in the units of the original columns, by post-processing (T3).
 
         Parameters
         ----------
         theta
-            Coefficients for the bounded rows.
+            Coefficients for the bounded rows; with an intercept, the coefficient of the constant column comes last.
 
         Returns
         -------
@@ -147,27 +147,28 @@ class FeatureSpace:
         return weights, offset
 
     def theta(self, coef: ArrayLike, intercept: float = 0.0) -> Floats:
-        """Return the coefficients for the bounded rows, the inverse of `coefficients`.
+        """Return the coefficients for the bounded rows: the inverse of `coefficients`.
 
-        Scores are equal for rows within the bounds and the norm. Other rows are transformed first.
+        For rows within the bounds and the norm, both sets of coefficients give the same scores. Other rows are clipped
+        and scaled down before the returned coefficients apply.
 
         Parameters
         ----------
         coef
-            Coefficients in the units of the user.
+            Coefficients in the units of the original columns.
         intercept
-            Intercept in the units of the user.
+            Intercept in the units of the original columns.
 
         Returns
         -------
         ndarray
-            Coefficients for the bounded rows; the coefficient of the constant column comes last.
+            Coefficients for the bounded rows; with an intercept, the coefficient of the constant column comes last.
 
         Raises
         ------
         ParameterError
-            If an intercept is needed and there is no constant column. Bounds that are not symmetric need an intercept,
-            since they move the origin.
+            If an argument is invalid, or if an intercept is needed and there is no constant column. Bounds that are not
+            symmetric need an intercept, since they move the origin.
         """
         weights = self._checked_coef(coef)
         offset = checks.between("intercept", intercept, -LARGEST_COEF, LARGEST_COEF)

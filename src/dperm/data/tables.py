@@ -27,6 +27,11 @@ Texts = NDArray[np.object_]
 Column = Floats | Texts
 """One column of a table: doubles with NaN for missing values, or objects if there is text."""
 
+COMPUTE = "Compute the object, if the records fit into memory."
+READ_FILES = "Read the files with pandas or pyarrow, if the records fit into memory, and pass their columns."
+"""Remedies for data larger than memory in a function that needs all records at once: of Dask, and in row groups."""
+_LARGE = {"dask": "Dask", "dask_expr": "Dask", "dperm.data.large_tables": "", "dperm.data.encoded_table": ""}
+"""Modules of data larger than memory, and the library that they belong to."""
 GAPS = {"NoneType", "NAType", "NaTType"}
 """Type names of missing values. Those of pandas are compared by name, since pandas is not imported here."""
 _NUMBERS, _ITEMS = "biuf", "OUT"
@@ -65,6 +70,27 @@ class _Chunked(Protocol):
     num_chunks: int
 
     def iterchunks(self) -> Iterable[object]: ...
+
+
+def require_in_memory(value: object, *, argument: str = "X", remedy: str = COMPUTE, of_files: str = READ_FILES) -> None:
+    """Raise ParameterError for an object of Dask or a table in row groups. Nothing is read or computed.
+
+    Parameters
+    ----------
+    value
+        Argument of the user.
+    argument
+        Its name.
+    remedy, of_files
+        Remedies for an object of Dask, and for a table in row groups.
+    """
+    module = type(value).__module__
+    library = _LARGE.get(module, _LARGE.get(module.partition(".")[0]))
+    if library is not None:
+        got = f"an object of {library}" if library else "a table in row groups"
+        raise ParameterError(
+            argument=argument, rule="must be in memory here", got=got, remedy=remedy if library else of_files
+        )
 
 
 def is_table(x: object) -> bool:
@@ -128,6 +154,7 @@ def named_columns(X: Any) -> dict[str, object]:
     DataError
         If ``X`` has another number of dimensions, is masked or sparse, or if two columns have the same name.
     """
+    require_in_memory(X)
     if is_table(X):
         names, (_, fetch) = column_names(X), _parts(X)
         if len(set(names)) < len(names):
@@ -201,6 +228,7 @@ def read_column(values: object) -> Column | None:
 
 def _parts(table: Any) -> tuple[_Labels, _Fetch]:
     """Return the column labels, and a function that returns the column at a place."""
+    require_in_memory(table)
     if isinstance(table, Mapping):
         labels = list(table)
         return labels, lambda place: table[labels[place]]  # one at a time: a part of a table is cut column by column
@@ -245,7 +273,8 @@ def _require_numbers(name: str, values: Column) -> Floats:
         raise DataError(
             f"column {shown(name)} must hold numbers, and has text or categories.",
             remedy=f"Declare its public categories in dperm.sklearn.PublicTableEncoder, {{{shown(name)}: "
-            "Categorical([...])}, before the model, or leave the column out.",
+            "Categorical([...])}, before the model, or leave the column out; for a table in row groups by "
+            "table(..., columns=[...]) or select.",
         )
     return np.asarray(values, dtype=np.float64)
 

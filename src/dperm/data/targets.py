@@ -34,7 +34,11 @@ __getattr__ = deprecated_names(__name__, {"Kind": "dperm.data.targets:LabelKind"
 
 
 class LabelKind(Enum):
-    """Encoding of the labels in a loss."""
+    """Encoding of the labels in a loss.
+
+    ``SIGN`` is -1 or +1 for two classes, ``PLACE`` is the position 0, ..., K - 1 among more than two classes, and
+    ``NUMBER`` is a number in [-1, 1] for labels in an interval.
+    """
 
     SIGN = "a sign"
     PLACE = "a place among classes"
@@ -42,7 +46,7 @@ class LabelKind(Enum):
 
 
 class Target(Protocol):
-    """Set of allowed labels, and their codes."""
+    """Protocol for a set of allowed labels with their codes: `Classes` or `Interval`."""
 
     @property
     def kind(self) -> LabelKind:
@@ -58,7 +62,7 @@ class Target(Protocol):
 
     @property
     def rule(self) -> str:
-        """Sentence about the allowed labels, for errors; it has no full stop."""
+        """Rule for the labels, and a remedy, for error messages; the text has no final full stop."""
 
     def read(self, labels: NDArray[Any]) -> Codes:
         """Return the codes of the labels in a new array."""
@@ -67,22 +71,22 @@ class Target(Protocol):
         """Return a mask of the valid codes."""
 
     def without(self, codes: Codes, bad: Mask) -> None:
-        """Mark the ``bad`` codes as invalid, in place."""
+        """Mark the codes of the records in the mask ``bad`` as invalid, in place."""
 
     def targets(self, codes: Codes) -> tuple[Targets, Floats]:
-        """Return the targets for losses, and the weights, with weight 0 for an invalid record."""
+        """Return the targets for a loss, and the weights of the records; an invalid record has weight 0."""
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Finite public set of labels. The code of a label is its position, and -1 for an invalid record.
+    """Finite public set of labels. The code of a label is its position in ``labels``; that of an invalid record is -1.
 
     Attributes
     ----------
     labels
         Two or more distinct labels.
     weights
-        Public weights of the classes; by default 1 for all.
+        Public weights of the classes; by default, every class has weight 1.
 
     Raises
     ------
@@ -106,12 +110,12 @@ class Classes:
 
     @property
     def kind(self) -> LabelKind:
-        """Form of the labels: a sign for two classes, a position for more."""
+        """Encoding of the labels: `LabelKind.SIGN` for two classes, `LabelKind.PLACE` for more."""
         return LabelKind.SIGN if len(self.labels) == 2 else LabelKind.PLACE
 
     @property
     def outputs(self) -> int:
-        """Number of scores: one for two classes, otherwise one for each class."""
+        """Number of scores of a model: one for two classes, otherwise one for each class."""
         return 1 if len(self.labels) == 2 else len(self.labels)
 
     @property
@@ -121,7 +125,7 @@ class Classes:
 
     @property
     def rule(self) -> str:
-        """Text of the rule for labels, which names the first declared classes."""
+        """Rule for the labels, with up to five declared classes, and a remedy; the text has no final full stop."""
         return f"y must hold the declared classes {format_labels(self.labels)} only. Correct the labels"
 
     def read(self, labels: NDArray[Any]) -> Codes:
@@ -180,7 +184,8 @@ class Classes:
         Returns
         -------
         tuple of ndarray
-            Signs for two classes or positions for more, and weights.
+            Targets (signs for two classes, positions for more) and weights (those of the classes; 0 for invalid
+            records).
         """
         counted = codes >= 0
         weights = np.where(counted, self._weights[codes], 0.0) if self._weighted else counted.astype(np.float64)
@@ -189,7 +194,7 @@ class Classes:
         return np.maximum(codes, 0), weights
 
     def require_kind(self, labels: NDArray[Any]) -> None:
-        """Check that labels and classes are of the same kind, text or numbers.
+        """Check that the labels and the classes are of the same kind, text or numbers.
 
         Parameters
         ----------
@@ -199,9 +204,9 @@ class Classes:
         Raises
         ------
         DataError
-            If all labels are text and the classes are numbers, or the reverse, so that no record would be valid.
+            If all labels are text and all classes are numbers, or the reverse, so that no record would be valid.
         """
-        classes_text, labels_text = _are_text(np.array(self.labels)), _are_text(labels)
+        classes_text, labels_text = are_text(np.array(self.labels)), are_text(labels)
         if None in (classes_text, labels_text) or labels_text is classes_text:
             return
         kinds = ("text", "numbers") if labels_text else ("numbers", "text")
@@ -230,7 +235,7 @@ class Interval:
     Attributes
     ----------
     low, high
-        Public ends of the interval.
+        Public lower and upper end of the interval.
 
     Raises
     ------
@@ -259,22 +264,22 @@ class Interval:
 
     @property
     def kind(self) -> LabelKind:
-        """Form of the labels, always `LabelKind.NUMBER`."""
+        """Encoding of the labels, always `LabelKind.NUMBER`."""
         return LabelKind.NUMBER
 
     @property
     def outputs(self) -> int:
-        """Number of scores, always one."""
+        """Number of scores of a model, always one."""
         return 1
 
     @property
     def weights_range(self) -> tuple[float, float]:
-        """Weights (1.0, 1.0), since all records have the same weight."""
+        """Smallest and largest weight of a valid record, always (1.0, 1.0)."""
         return 1.0, 1.0
 
     @property
     def rule(self) -> str:
-        """Text of the rule for labels: labels must be finite, and labels outside the interval are clipped."""
+        """Rule that the labels must be finite numbers, and a remedy; the text has no final full stop."""
         return "y must hold finite numbers (no text, no NaN, no inf). Correct the labels"
 
     def read(self, labels: NDArray[Any]) -> Codes:
@@ -288,7 +293,7 @@ class Interval:
         Returns
         -------
         ndarray
-            Numbers in [-1, 1], and NaN for labels that are not finite.
+            Clipped labels, mapped to [-1, 1]; NaN for labels that are not finite.
 
         Raises
         ------
@@ -342,7 +347,7 @@ class Interval:
         Returns
         -------
         tuple of ndarray
-            Numbers, 0 for invalid records, and weights 1 or 0.
+            Targets (numbers in [-1, 1]; 0 for invalid records) and weights (1 for valid records, 0 for invalid ones).
         """
         counted = ~np.isnan(codes)
         return np.where(counted, codes, 0.0), counted.astype(np.float64)
@@ -354,7 +359,7 @@ def format_labels(labels: Sequence[object]) -> str:
     return f"{', '.join(others)} and {last}" if len(labels) <= 5 else f"{', '.join([*others, last])}, ..."
 
 
-def _are_text(labels: NDArray[Any]) -> bool | None:
+def are_text(labels: NDArray[Any]) -> bool | None:
     """Return True if all present labels are text, False if none is, None if both occur or no label is present."""
     if labels.dtype.kind in "Ubiuf":
         return labels.dtype.kind == "U" if labels.size else None
@@ -365,7 +370,7 @@ def _are_text(labels: NDArray[Any]) -> bool | None:
 
 
 def equal(labels: NDArray[Any], label: object) -> Mask:
-    """Return elementwise equality. Labels of another kind, such as a number among text, are not equal."""
+    """Return a mask of the entries of ``labels`` that equal ``label``. Text never equals a number."""
     if labels.dtype.kind in "biufc" and isinstance(label, str | bytes):
         return np.zeros(labels.shape, dtype=np.bool_)
     if labels.dtype.kind in "US" and not isinstance(label, str | bytes):

@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
-from dperm.erm.objective import Objective
 from dperm.erm.spec import ProblemSpec
+from dperm.erm.table_objective import gradient_kernel
 
 
 def loss_gradient(data: BoundedData, spec: ProblemSpec, theta: Floats) -> Floats:
     """Return the sum of the records' weighted gradients, each of norm at most L (T44), without the regulariser.
 
     It has a closed form: the gradient of a linear model's record has norm |f'| ||x|| (||p - e_y|| ||x|| for the softmax
-    loss), so clipping limits |f'|, and a pass costs two products with the data.
+    loss), so clipping limits |f'|, and a pass costs two products with the data. Products and sums are exact (T201).
 
     Parameters
     ----------
@@ -39,7 +39,8 @@ def loss_gradient(data: BoundedData, spec: ProblemSpec, theta: Floats) -> Floats
     row of zeros  adds nothing, apart from its constant column
     ============  ===============================================
     """
-    return Objective(data, spec, np.zeros(spec.dim)).loss_gradient(theta)
+    kernel = gradient_kernel(data, spec, theta)
+    return kernel.gradient(data.sums(kernel))
 
 
 def batch_gradient(data: BoundedData, spec: ProblemSpec, theta: Floats, places: NDArray[np.int64]) -> Floats:

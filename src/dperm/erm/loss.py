@@ -54,6 +54,13 @@ class Loss(Protocol):
     def steepness(self) -> float:
         """Largest rate of change of the computed derivative: the curvature, but finite for a kink too."""
 
+    def relative_steepness(self, radius: float, clip: float) -> float:
+        """Return a bound on ||x|| |u f''(u)| over the scores u whose slope is not limited, for ||x|| <= ``radius``.
+
+        It bounds the change of the slope times ||x|| by a relative error of the score (T202). ``clip`` is the largest
+        |f'| ||x||, or infinity.
+        """
+
     @property
     def at_zero(self) -> float:
         """Upper bound on the loss at scores 0; it bounds the norm of a minimiser."""

@@ -1,56 +1,79 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Certified minimiser: fast methods first, a method with a proved rate if they fail, and a certificate at the end.
+"""Certified minimiser: a model of a sample, corrected by exact passes, with a certificate at the end.
 
 `minimize` returns theta with ||theta - argmin J|| <= tolerance/Lambda, rounding included, and nothing else: path,
 accuracy and running time are private. The certificate is a gradient: J is Lambda-strongly convex, so ||theta - argmin
-J|| <= ||grad J(theta)||/Lambda (T31). The start is 0 and every step is a function of J alone. Only the tolerance enters
-the proofs (T31, T43), so any way of meeting it is valid.
+J|| <= ||grad J(theta)||/Lambda (T31). Every step is a function of J and of the row numbers alone. Only the tolerance
+enters the proofs (T31, T43), so any way of meeting it is valid, and only the gradient needs to be exact (T205).
 
 The order of the methods:
 
-- Newton on a thinned sum of rows, chosen by position. A hinge smoothed on a narrow strip is first smoothed on wider
-  ones.
-- Newton on all rows, with the thinned Hessian as long as it works.
+- Newton on a sample of the rows, which the driver holds in memory; a small table is its own sample. A hinge smoothed on
+  a narrow strip is first smoothed on wider ones.
+- The *corrected model*: the loss of the sample plus the linear and the quadratic function that give it the gradient and
+  the second derivatives of all rows at the last point. Its minimum is the next point. Two or three passes suffice
+  where the sample is large, because the model is wrong only in its third derivatives.
+- Newton on all rows, if the model does not shorten the gradient.
 - Nesterov's method, whose number of steps is bounded for every data set.
-- Newton with gradients in extended precision, where doubles cannot certify the point.
+- Newton on coefficients with more digits than doubles, where rounding the coefficients moves the gradient by more than
+  the tolerance: theta is released, and the certificate is that of theta plus a rest of at most its last digits.
+
+Libraries of linear algebra run with one thread here, so that results do not depend on the number of threads.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dperm import checks
 from dperm.data.arrays import Floats
+from dperm.data.blas_threads import single_threaded_blas
 from dperm.data.bounded import BoundedData
-from dperm.erm import extended_precision, nesterov, newton
-from dperm.erm.newton import Iterate, direction_at
+from dperm.erm import nesterov, newton
+from dperm.erm.newton import Iterate
 from dperm.erm.objective import Objective
-from dperm.erm.rounding import ULP, gradient_error
+from dperm.erm.rounding import ULP, gradient_error, minimizer_norm_bound
 from dperm.erm.spec import ProblemSpec
+from dperm.erm.table_objective import TableObjective, digits_to_drop
 from dperm.errors import AssumptionError
 from dperm.presentation.spelling import arg
 
-REFINEMENTS = 60
 ROUGHLY = 0.01
 """Norm of the gradient at which softer problems stop, relative to one record's."""
+MOST_CORRECTIONS = 60
+GRAIN = 16
+"""Units of rounding in coefficients that are still: twice the stillness of `dperm.erm.newton`."""
+REFINEMENTS = 60
+CURVED = 2
+"""Number of passes with second derivatives."""
+USEFUL = 0.5
+"""Share of the gradient's norm that a correction may leave."""
+INNER = 1e-4
+"""Norm of the model's gradient at which a correction is solved, relative to the present gradient."""
 
 
 def minimize(data: BoundedData, spec: ProblemSpec, tolerance: float, linear: Floats | None = None) -> Floats:
-    """Return theta with ||theta - argmin J|| <= ``tolerance``/Lambda, certified by its gradient (T31, T43).
+    """Return theta within distance ``tolerance``/Lambda of the minimiser of J, certified by the gradient (T31, T43).
+
+    J is the sum of the losses plus (Lambda/2) ||theta||^2 and the linear term. At the returned theta, the norm of the
+    gradient of J is at most ``tolerance``, rounding errors included. The distance follows, since J is Lambda-strongly
+    convex. If rounding theta to doubles moves the gradient by more than that, the certificate is for coefficients that
+    round to theta, and it covers their distance from theta.
 
     Parameters
     ----------
     data
-        Bounded data.
+        Bounded data, in memory or in row groups.
     spec
-        Problem with its regularisation.
+        Learning problem with its loss and its regularisation strength Lambda.
     tolerance
-        Public bound on the norm of the gradient, in sum scale, fixed by a plan.
+        Public bound on the norm of the gradient of J, positive and fixed by a plan. J is a sum, not a mean.
     linear
-        Linear term of J, as added by objective perturbation; None for 0.
+        Coefficients of the linear term, as added by objective perturbation; None for no linear term.
 
     Returns
     -------
@@ -62,68 +85,178 @@ def minimize(data: BoundedData, spec: ProblemSpec, tolerance: float, linear: Flo
     ParameterError
         If the tolerance is not positive.
     AssumptionError
-        If the loss has a kink, or if rounding makes the tolerance unreachable; plans rule both out for the allowed
-        number of rows.
+        If the loss has a kink, or if rounding makes the tolerance unreachable. Plans exclude both cases, up to their
+        largest number of rows.
+
+    Notes
+    -----
+    *Guarantees.* The result is the same, to the last bit, for every cut of the rows into row groups and for every
+    engine, on machines with one build of numpy and one kind of processor (T203).
     """
     tolerance = checks.positive("tolerance", tolerance)
     if not math.isfinite(spec.loss.curvature):
         raise AssumptionError(
             f"{spec.loss.name} has a kink: there is no certificate for its minimiser.", remedy="Use a smooth loss."
         )
-    objective = Objective(data, spec, np.zeros(spec.dim) if linear is None else linear)
-    error = _error_of(objective, ULP)
-
-    def certified(point: Iterate) -> bool:
-        return _norm(point.gradient) + error(point.theta) <= tolerance
-
-    def enough(point: Iterate) -> bool:
-        return certified(point) or _norm(point.gradient) <= tolerance / 4
-
-    def exhausted(point: Iterate) -> bool:
-        return certified(point) or _norm(point.gradient) <= 2 * error(point.theta)
-
-    point, done = newton.descend(objective, _start(objective, tolerance), enough)
-    if not done and not exhausted(point):
-        point, _ = nesterov.descend(objective, point.theta, exhausted, tolerance)
-    return point.theta if certified(point) else _refined(objective, point.theta, tolerance)
+    with single_threaded_blas():
+        problem = Problem.of(data, spec, np.zeros(spec.dim) if linear is None else linear)
+        return problem.minimizer(tolerance)
 
 
-def _start(objective: Objective, tolerance: float) -> Floats:
-    """Return a start: the minimiser of a thinned sum of rows, improved on softer losses, each solved roughly."""
-    softened = [replace(objective, spec=replace(objective.spec, loss=loss)) for loss in objective.spec.loss.softer]
-    theta = newton.thinned_minimizer(softened[0] if softened else objective)
-    rough = max(tolerance, ROUGHLY * objective.spec.lipschitz)
-    for one in softened:
-        theta = newton.descend(one, theta, lambda point: point.size <= rough)[0].theta
-    return theta
+@dataclass(frozen=True)
+class Problem:
+    """Objective of all rows, and the model of a sample.
+
+    Attributes
+    ----------
+    objective
+        Objective in exact passes.
+    model
+        Objective of the sample, scaled up to all rows.
+    """
+
+    objective: TableObjective
+    model: Objective
+
+    @classmethod
+    def of(cls, data: BoundedData, spec: ProblemSpec, linear: Floats) -> "Problem":
+        """Return the problem with its sample."""
+        sample = data.sample(spec.width)
+        objective = TableObjective(data, spec, linear, digits_to_drop(sample))
+        return cls(objective, Objective(sample, spec, linear, scale=data.rows / max(sample.rows, 1)))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the sample has all rows."""
+        return self.model.data.rows == self.objective.data.rows
+
+    def minimizer(self, tolerance: float) -> Floats:
+        """Return the certified minimiser."""
+
+        def certified(point: Iterate) -> bool:
+            return _norm(point.gradient) + self.error(point.theta) <= tolerance
+
+        def enough(point: Iterate) -> bool:
+            return certified(point) or _norm(point.gradient) <= tolerance / 4
+
+        def exhausted(point: Iterate) -> bool:
+            least = max(2 * self.error(point.theta), self.grain(point.theta))
+            return certified(point) or _norm(point.gradient) <= least
+
+        point = self._corrected(self._start(tolerance), certified, tolerance)
+        if not certified(point):
+            point, done = newton.descend(self.objective, point.theta, enough)
+            if not done and not exhausted(point):
+                point, _ = nesterov.descend(self.objective, point.theta, exhausted, tolerance)
+        return point.theta if certified(point) else self._refined(point.theta, tolerance)
+
+    def _refined(self, theta: Floats, tolerance: float) -> Floats:
+        """Return coefficients certified together with a rest of at most their last digits (T31).
+
+        Let J have a gradient of norm g at theta + rest. Then theta is within g/Lambda + ||rest|| of the minimiser.
+        """
+        objective, whole, rest = self.objective, theta, np.zeros(len(theta))
+        best, share, move = math.inf, 1.0, rest
+        for _ in range(REFINEMENTS):
+            gradient = objective.gradient(whole, rest)
+            size = _norm(gradient)
+            if size + self.error(whole) + objective.spec.strength * _norm(rest) <= tolerance:
+                return whole
+            if size < best:
+                if not size <= USEFUL * best < math.inf:
+                    direction = newton.direction_at(self.model if self.is_whole else objective, whole)
+                best, share, start, move = size, 1.0, (whole, rest), direction(gradient)
+            else:
+                share /= 4
+            whole, rest = _two_parts(start[0], start[1] + share * move)
+        raise AssumptionError(
+            f"{arg('tolerance')} is too small for floating point on data of this size: rounding alone may exceed it. "
+            "The budget was charged, and nothing is released.",
+            remedy=f"Use a larger {arg('C')} or {arg('tolerance')}, or fewer rows.",
+        )
+
+    def error(self, theta: Floats) -> float:
+        """Return a bound on the error of the computed gradient at ``theta`` (T202)."""
+        objective = self.objective
+        return gradient_error(objective.spec, objective.data.rows, _norm(theta), _norm(objective.linear))
+
+    def grain(self, theta: Floats) -> float:
+        """Return a bound on the change of the gradient by the last digits of ``theta``, at which descents end."""
+        spec = self.objective.spec
+        return GRAIN * ULP * (self.objective.data.rows * spec.smoothness + spec.strength) * _norm(theta)
+
+    def _start(self, tolerance: float) -> Floats:
+        """Return the minimiser of the model, improved on softer losses, each solved roughly."""
+        spec = self.model.spec
+        softened = [replace(self.model, spec=replace(spec, loss=loss)) for loss in spec.loss.softer]
+        theta = newton.thinned_minimizer(softened[0] if softened else self.model)
+        rough = max(tolerance, ROUGHLY * spec.lipschitz)
+        for one in softened:
+            theta = newton.descend(one, theta, lambda point: point.size <= rough)[0].theta
+        sampled = spec.lipschitz * 0.02 * math.sqrt(self.objective.data.rows * self.model.scale)
+        goal = tolerance / 4 if self.is_whole else max(tolerance, sampled)
+        return newton.descend(self.model, theta, lambda point: point.size <= goal)[0].theta
+
+    def _corrected(self, theta: Floats, certified: Callable[[Iterate], bool], tolerance: float) -> Iterate:
+        """Return the best point of the corrected models: a certified one, or the last that shortened the gradient."""
+        best, quadratic = Iterate(self.objective, theta), None
+        curved = CURVED if newton.is_factored(self.model) and not self.is_whole else 0
+        for place in range(MOST_CORRECTIONS):
+            point, hessian = Iterate(self.objective, theta), None
+            if place < curved:
+                point, hessian = self._with_hessian(theta)
+            if certified(point):
+                return point
+            if place and not point.size <= USEFUL * best.size:
+                return best if best.size <= point.size else point
+            best = point
+            if hessian is not None:
+                quadratic = hessian - self.model.hessian(theta)
+            theta = self._next(point, quadratic, tolerance)
+        return best
+
+    def _with_hessian(self, theta: Floats) -> tuple[Iterate, Floats]:
+        """Return a point with its gradient and the second derivatives, from one pass."""
+        gradient, hessian = self.objective.gradient_and_hessian(theta)
+        point = Iterate(self.objective, theta)
+        point.__dict__["gradient"] = gradient
+        return point, hessian
+
+    def _next(self, point: Iterate, quadratic: Floats | None, tolerance: float) -> Floats:
+        """Return the minimiser of the model with the gradient and the second derivatives of all rows at ``point``.
+
+        Away from ``point`` the quadratic correction may be more negative than the model is curved. If such a model has
+        no minimiser within the bound on all minimisers, the correction is left out.
+        """
+        shift = point.gradient - self.model.gradient(point.theta)
+        goal = max(INNER * point.size, tolerance / 20)
+
+        def solved(found: Iterate) -> bool:
+            return found.size <= goal
+
+        if quadratic is not None:
+            linear = self.model.linear + shift - quadratic @ point.theta
+            corrected = replace(self.model, linear=linear, quadratic=quadratic)
+            with suppress(AssumptionError):
+                found, _ = newton.descend(corrected, point.theta, lambda at: self._is_far(at.theta) or solved(at))
+                if not self._is_far(found.theta):
+                    return found.theta
+        corrected = replace(self.model, linear=self.model.linear + shift)
+        return newton.descend(corrected, point.theta, solved)[0].theta
+
+    def _is_far(self, theta: Floats) -> bool:
+        """Return whether ``theta`` is beyond twice the bound on minimisers."""
+        spec, rows = self.objective.spec, self.objective.data.rows
+        return _norm(theta) > 2 * minimizer_norm_bound(spec, rows, _norm(self.objective.linear))
 
 
-def _refined(objective: Objective, start: Floats, tolerance: float) -> Floats:
-    """Run Newton's method with gradients in extended precision, renewing the Hessian when progress is slow."""
-    error = _error_of(objective, extended_precision.ULP)
-    theta, before = start.astype(np.longdouble), math.inf
-    for _ in range(REFINEMENTS):
-        gradient = extended_precision.gradient(objective, theta).astype(np.float64)
-        rounded, size = theta.astype(np.float64), _norm(gradient)
-        rounding = objective.spec.strength * 2 * ULP * _norm(rounded)
-        if size + error(rounded) + rounding <= tolerance:
-            return rounded
-        if not size <= before / 2 < math.inf:
-            direction = direction_at(objective, rounded)
-        theta, before = theta + direction(gradient), size
-    raise AssumptionError(
-        f"{arg('tolerance')} is too small for floating point on data of this size: rounding alone may exceed "
-        f"it. The budget "
-        "was charged, and nothing is released.",
-        remedy=f"Use a larger {arg('C')} or {arg('tolerance')}, or fewer rows.",
-    )
-
-
-def _error_of(objective: Objective, ulp: float) -> Callable[[Floats], float]:
-    """Return a bound on the error of the gradient at theta, for a unit of rounding."""
-    spec, data, linear = objective.spec, objective.data, _norm(objective.linear)
-    return lambda theta: gradient_error(spec, data.rows, _norm(theta), linear, ulp=ulp, height=data.height)
+def _two_parts(first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    """Return the rounded sum of two vectors and its error, exactly (Knuth 1969)."""
+    whole = first + second
+    part = whole - first
+    return whole, (first - (whole - part)) + (second - part)
 
 
 def _norm(vector: Floats) -> float:
-    return float(np.linalg.norm(vector)) * (1 + 1e-12)
+    """Return the norm of a vector, rounded up."""
+    return float(np.linalg.norm(vector)) * (1 + 1e-12 + len(vector) * ULP)

@@ -2,14 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums x x' and y x over bounded rows for least squares, with bounds on their rounding errors.
 
-Let u be the unit of rounding, D the number of coefficients, k the rows of a block and m the number of blocks. To first
-order in u, and as in `dperm.erm.rounding`:
-
-- a bounded row has relative error (D + 12) u, times the root of its weight (D + 15) u;
-- so a product x x' has relative error (2D + 32) u in Frobenius norm, a product y x (D + 18) u;
-- summing over rows and blocks in any order adds (k + m + 4) u times the sum of |x| |x|', whose Frobenius norm is at
-  most n w R^2, or of |y| |x|, at most n w R long;
-- the constant column is multiplied after it is summed: 2u more.
+Entries of rows on the grid are integers times a unit, so the sum of x x' is computed exactly, in integers (T201), and
+rounded at the end. So is the sum of y x, apart from the digits of the labels that no slice holds.
 """
 
 from typing import NamedTuple
@@ -17,11 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dperm.data.arrays import Floats
-from dperm.data.blocks import HEIGHTS, SPARSE_HEIGHT
 from dperm.data.bounded import BoundedData
-from dperm.erm.objective import Objective
+from dperm.erm.gradient import loss_gradient
+from dperm.erm.kernels import SquaresKernel
 from dperm.erm.rounding import HIGHER_ORDERS, ULP
 from dperm.erm.spec import ProblemSpec
+from dperm.errors import AssumptionError
+from dperm.presentation.spelling import quoted_arg
 
 EIGENVALUE = 40
 """Units of rounding in an eigenvalue for each entry of the matrix: 16 for two-sided Householder steps, the rest for the
@@ -39,9 +35,20 @@ def moments(data: BoundedData, spec: ProblemSpec) -> Moments:
     """Return both sums in two passes; ``spec`` has an unclipped squared loss.
 
     At theta = 0 a residual is -y, so minus the gradient of this loss is the sum of y x.
+
+    Raises
+    ------
+    AssumptionError
+        If valid records may have another weight than 1: the exact sum of x x' is for weights 0 and 1.
     """
-    objective = Objective(data, spec, np.zeros(spec.dim))
-    return Moments(objective.gram(), -objective.loss_gradient(np.zeros(spec.dim)))
+    if data.target.weights_range != (1.0, 1.0):
+        raise AssumptionError(
+            "sums of squares are computed for records of weight 1 alone (T201), and these labels have other weights.",
+            remedy=f"Use {quoted_arg('method', 'objective')} or {quoted_arg('method', 'gradient')}.",
+        )
+    squares = SquaresKernel(data.grid, data.target)
+    gram = squares.squares(data.sums(squares))
+    return Moments(gram, -loss_gradient(data, spec, np.zeros(spec.dim)))
 
 
 def least_eigenvalue(gram: Floats) -> float:
@@ -50,13 +57,19 @@ def least_eigenvalue(gram: Floats) -> float:
 
 
 def gram_error(spec: ProblemSpec, rows: int) -> float:
-    """Return a bound on ||computed - true||_F of the sum of x x' over at most ``rows`` records."""
-    return HIGHER_ORDERS * ULP * (2 * spec.dim + 34 + _summed(rows)) * largest_gram(spec, rows)
+    """Return a bound on ||computed - true||_F of the sum of x x' over at most ``rows`` records (T201).
+
+    The integers are exact. Halves, three parts and units are put together with errors of at most 16u.
+    """
+    return HIGHER_ORDERS * ULP * 16 * largest_gram(spec, rows)
 
 
 def cross_error(spec: ProblemSpec, rows: int) -> float:
-    """Return a bound on ||computed - true|| of the sum of y x over at most ``rows`` records with |y| <= 1."""
-    return HIGHER_ORDERS * ULP * (spec.dim + 20 + _summed(rows)) * largest_gram(spec, rows) / spec.radius
+    """Return a bound on ||computed - true|| of the sum of y x over at most ``rows`` records with |y| <= 1 (T201).
+
+    The slices hold 51 digits below 2^1, so a label loses at most 2^-51, and putting the sums together rounds by 16u.
+    """
+    return HIGHER_ORDERS * ULP * 20 * largest_gram(spec, rows) / spec.radius
 
 
 def eigenvalue_error(spec: ProblemSpec, rows: int) -> float:
@@ -71,8 +84,3 @@ def eigenvalue_error(spec: ProblemSpec, rows: int) -> float:
 def largest_gram(spec: ProblemSpec, rows: int) -> float:
     """Return a bound on the Frobenius norm of the sum of x x': n w R^2."""
     return rows * spec.weight * spec.radius**2
-
-
-def _summed(rows: int) -> float:
-    """Return a bound on the additions of a summand, k + m, for any blocks."""
-    return min(rows, SPARSE_HEIGHT) + rows / HEIGHTS[0] + 4

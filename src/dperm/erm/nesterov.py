@@ -15,8 +15,7 @@ steps, for every data set.
 import math
 
 from dperm.data.arrays import Floats
-from dperm.erm.newton import Done, Iterate
-from dperm.erm.objective import Objective
+from dperm.erm.newton import AnyObjective, Done, Iterate
 
 LOOK = 10
 """Number of steps between two checks of the gradient at the main sequence."""
@@ -27,7 +26,7 @@ def steps_needed(condition: float, start: float, goal: float) -> int:
     return math.ceil(math.sqrt(condition) * math.log(max(2 * condition * (start / goal) ** 2, 2.0))) + 1
 
 
-def descend(objective: Objective, start: Floats, done: Done, goal: float) -> tuple[Iterate, bool]:
+def descend(objective: AnyObjective, start: Floats, done: Done, goal: float) -> tuple[Iterate, bool]:
     """Return the first iterate accepted by ``done``, or the last one within the proved number of steps and False."""
     spec, point = objective.spec, Iterate(objective, start)
     smoothness = objective.data.rows * spec.smoothness + spec.strength

@@ -24,9 +24,11 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from dperm.data.arrays import Floats
 from dperm.data.targets import LabelKind
 from dperm.erm.objective import Objective
+from dperm.erm.table_objective import TableObjective
 from dperm.errors import AssumptionError
 
 Direction = Callable[[Floats], Floats]
+AnyObjective = Objective | TableObjective
 
 FACTORED_DIM = 1024
 """Largest number of coefficients for a factored Hessian."""
@@ -36,12 +38,12 @@ GRAM_ROWS = 8
 """Rows per column in the sum of squares for the preconditioner."""
 
 
-def is_factored(objective: Objective) -> bool:
+def is_factored(objective: AnyObjective) -> bool:
     """Return whether the Hessian is formed and factored."""
     return objective.spec.outputs == 1 and objective.spec.dim <= FACTORED_DIM
 
 
-def direction_at(objective: Objective, theta: Floats, gram: Floats | None = None) -> Direction:
+def direction_at(objective: AnyObjective, theta: Floats, gram: Floats | None = None) -> Direction:
     """Return the map from a gradient to a Newton step with the Hessian at ``theta``.
 
     ``gram`` is the result of `preconditioning_gram`, if known.
@@ -52,12 +54,12 @@ def direction_at(objective: Objective, theta: Floats, gram: Floats | None = None
     return lambda gradient: np.asarray(-cho_solve(factor, gradient, check_finite=False))
 
 
-def preconditioning_gram(objective: Objective) -> Floats | None:
+def preconditioning_gram(objective: AnyObjective) -> Floats | None:
     """Return the sum of x x' over some rows as a preconditioner for conjugate gradients; None if it is too large.
 
     The Hessian of several scores is a sum of (diag(p) - pp') times x x': nearly a multiple of it, score by score.
     """
-    if is_factored(objective) or objective.spec.width > FACTORED_DIM:
+    if isinstance(objective, TableObjective) or is_factored(objective) or objective.spec.width > FACTORED_DIM:
         return None
     stride = objective.data.stride_for(GRAM_ROWS * objective.spec.width)
     return replace(objective, stride=stride).gram()
@@ -75,8 +77,8 @@ def _factor(hessian: Floats) -> Any:
     )
 
 
-def _by_conjugate_gradients(objective: Objective, theta: Floats, gram: Floats | None) -> Direction:
-    bends = objective.bends(theta)
+def _by_conjugate_gradients(objective: AnyObjective, theta: Floats, gram: Floats | None) -> Direction:
+    bends: Any = objective.bends(theta)
     easier = None if gram is None else _preconditioner(objective, gram)
 
     def solved(gradient: Floats) -> Floats:
@@ -85,7 +87,7 @@ def _by_conjugate_gradients(objective: Objective, theta: Floats, gram: Floats | 
     return solved
 
 
-def _preconditioner(objective: Objective, gram: Floats) -> Direction:
+def _preconditioner(objective: AnyObjective, gram: Floats) -> Direction:
     """Return the inverse of gram / K + Lambda, score by score: the Hessian at 0, up to a part common to all scores."""
     spec = objective.spec
     factor = _factor(gram * spec.loss.bend + spec.strength * np.eye(len(gram)))
@@ -151,7 +153,7 @@ FEW_COLUMNS = 64
 class Iterate:
     """Point of a descent, with gradient and value computed on demand."""
 
-    objective: Objective
+    objective: AnyObjective
     theta: Floats
 
     @cached_property
@@ -183,11 +185,11 @@ def thinned_minimizer(objective: Objective) -> Floats:
     if stride == 1 or objective.spec.width > FACTORED_DIM:
         return start
     thinned = replace(objective, stride=stride)
-    goal = objective.spec.lipschitz * 0.02 * math.sqrt(data.rows * stride)
+    goal = objective.spec.lipschitz * 0.02 * objective.scale * math.sqrt(data.rows * stride)
     return descend(thinned, start, lambda point: point.size <= goal)[0].theta
 
 
-def descend(objective: Objective, start: Floats, done: Done) -> tuple[Iterate, bool]:
+def descend(objective: AnyObjective, start: Floats, done: Done) -> tuple[Iterate, bool]:
     """Return the first iterate accepted by ``done``, or the last one reached and False."""
     point = Iterate(objective, start)
     model = HessianModel(objective, _hessian_stride(objective) if start.any() else 1)
@@ -209,7 +211,7 @@ def descend(objective: Objective, start: Floats, done: Done) -> tuple[Iterate, b
 class HessianModel:
     """Hessian in use: its rows, its caution, and the number of steps it has served."""
 
-    objective: Objective
+    objective: AnyObjective
     stride: int
     caution: float = 0.0
     uses: int = 0
@@ -265,12 +267,14 @@ def _is_still(point: Iterate, after: Iterate) -> bool:
     return float(np.linalg.norm(after.theta - point.theta)) <= 2.0**-50 * float(np.linalg.norm(after.theta))
 
 
-def _hessian_stride(objective: Objective) -> int:
+def _hessian_stride(objective: AnyObjective) -> int:
     """Return the stride of rows for a Hessian.
 
     A Hessian of an eighth of the rows costs little more than a pass, and is accurate to a few per cent. Losses of
     residuals are parabolas where it matters: with few columns the Hessian of all rows finishes in a step or two.
     """
+    if isinstance(objective, TableObjective) or objective.quadratic is not None:
+        return 1
     if objective.spec.loss.labels is LabelKind.NUMBER and objective.spec.width <= FEW_COLUMNS:
         return 1
     enough = max(HESSIAN_ROWS[objective.spec.outputs > 1] * objective.spec.width, objective.data.rows // 8)

@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Regularised objective of bounded data and its derivatives, in passes over blocks."""
+"""Regularised objective of bounded data in memory and its derivatives, in passes over blocks.
+
+These are ordinary floating-point sums, for the curvature of a sample and for methods that need rows in memory. Sums
+behind a certificate or a release are those of `dperm.erm.table_objective`.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +13,7 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from dperm.data.arrays import Floats
-from dperm.data.blocks import row_multiples
-from dperm.data.bounded import Block, BoundedData
+from dperm.data.bounded import HEIGHT, Block, BoundedData
 from dperm.erm.loss import Bends, Limits
 from dperm.erm.spec import ProblemSpec
 
@@ -25,6 +28,9 @@ class Objective:
     With ``stride`` > 1 the sum runs over every ``stride``-th block of rows and is scaled up to all rows: an
     approximation for a start, never certified. ``caution`` is the share of the secant curvature in the Hessian: 0 for
     the Hessian itself, 1 for the Hessian of a function above J.
+
+    ``scale`` multiplies the sum over the records, for a sample in place of all records. ``quadratic`` is the matrix Q
+    of an additional term theta' Q theta / 2, None for no such term.
     """
 
     data: BoundedData
@@ -32,6 +38,8 @@ class Objective:
     linear: Floats
     stride: int = 1
     caution: float = 0.0
+    scale: float = 1.0
+    quadratic: Floats | None = None
 
     def value(self, theta: Floats) -> float:
         """Return J(theta), for all rows or extrapolated from the thinned ones."""
@@ -39,11 +47,17 @@ class Objective:
         for block in self.data.blocks(self.stride):
             losses = self.spec.loss.losses(self._scores(block, theta), block.targets, self._limits(block))
             total += float(block.weights @ losses)
-        return self._share() * total + float(theta @ (self.spec.strength / 2 * theta + self.linear))
+        rest = self.spec.strength / 2 * theta + self.linear
+        if self.quadratic is not None:
+            rest += self.quadratic @ theta / 2
+        return self._share() * total + float(theta @ rest)
 
     def gradient(self, theta: Floats) -> Floats:
         """Return the gradient of J at ``theta``."""
-        return self._share() * self.loss_gradient(theta) + self.spec.strength * theta + self.linear
+        rest = self.spec.strength * theta + self.linear
+        if self.quadratic is not None:
+            rest += self.quadratic @ theta
+        return self._share() * self.loss_gradient(theta) + rest
 
     def loss_gradient(self, theta: Floats) -> Floats:
         """Return the sum of the records' clipped gradients (T44), without regulariser and linear term."""
@@ -57,7 +71,7 @@ class Objective:
         """Return the matrix of second derivatives, for a loss of one score."""
         whole = self._share() * self._squares(self.bends(theta))
         whole[np.diag_indices(len(whole))] += self.spec.strength
-        return whole
+        return whole if self.quadratic is None else whole + self.quadratic
 
     def gram(self) -> Floats:
         """Return the weighted sum of the squares x x' of the bounded rows with their constant."""
@@ -77,20 +91,21 @@ class Objective:
         for block, bend in zip(self.data.blocks(self.stride), bends, strict=True):
             moved = self.spec.loss.spread(bend, self._scores(block, vector))
             self._add_rows(product, block, _times(block.weights, moved))
-        return self._share() * product + self.spec.strength * vector
+        rest = 0.0 if self.quadratic is None else self.quadratic @ vector
+        return np.asarray(self._share() * product + self.spec.strength * vector + rest)
 
     def _share(self) -> float:
         """Return the ratio of all rows to the summed rows."""
         if self.stride == 1:
-            return 1.0
-        height, rows = self.data.height, self.data.rows
-        starts = range(0, rows, height * self.stride)
-        return rows / sum(min(height, rows - start) for start in starts)
+            return self.scale
+        rows = self.data.rows
+        starts = range(0, rows, HEIGHT * self.stride)
+        return self.scale * rows / sum(min(HEIGHT, rows - start) for start in starts)
 
     def _scores(self, block: Block, theta: Floats) -> Floats:
         """Return the inner products of the bounded rows with ``theta``; a column for each of several scores."""
         dim, table = self.data.space.dim, self._table(theta)
-        scores = _times(block.factors, block.x @ table[:dim])
+        scores = np.asarray(block.x @ table[:dim])
         if len(table) > dim:
             scores += self.data.space.constant * table[dim]
         return scores
@@ -105,7 +120,7 @@ class Objective:
     def _add_rows(self, total: Floats, block: Block, amounts: Floats) -> None:
         """Add the bounded rows times ``amounts`` to ``total``."""
         dim, table = self.data.space.dim, self._table(total)
-        table[:dim] += block.x.T @ _times(block.factors, amounts)
+        table[:dim] += block.x.T @ amounts
         if len(table) > dim:
             table[dim] += self.data.space.constant * amounts.sum(axis=0)
 
@@ -119,9 +134,9 @@ class Objective:
         upper, column, corner = np.zeros((dim, dim), order="F"), np.zeros(dim), 0.0
         for block, bend in zip(self.data.blocks(self.stride), bends, strict=True):
             weights = block.weights * bend
-            upper = _with_squares(upper, row_multiples(block.x, block.factors * np.sqrt(weights)))
+            upper = _with_squares(upper, row_multiples(block.x, np.sqrt(weights)))
             if size > dim:
-                column += block.x.T @ (block.factors * weights)
+                column += block.x.T @ weights
                 corner += float(weights.sum())
         whole = np.empty((size, size))
         whole[:dim, :dim] = np.triu(upper) + np.triu(upper, 1).T
@@ -143,3 +158,12 @@ def _with_squares(upper: Floats, rows: Any) -> Floats:
             return np.asarray(upper + (rows.T @ rows).toarray(order="F"))
         rows = rows.toarray()
     return np.asarray(dsyrk(1.0, rows.T, beta=1.0, c=upper, overwrite_c=1))
+
+
+def row_multiples(rows: Any, factors: Floats) -> Any:
+    """Return each dense or sparse row times its factor."""
+    if isinstance(rows, np.ndarray):
+        return rows * factors[:, np.newaxis]
+    multiples = rows.copy()
+    multiples.data = rows.data * np.repeat(factors, np.diff(rows.indptr))
+    return multiples

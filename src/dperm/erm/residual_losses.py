@@ -36,6 +36,10 @@ class _Parabola(ResidualLoss):
         """Loss at score 0 and |y| = 1."""
         return float(self.value(np.ones(1))[0])
 
+    def relative_steepness(self, radius: float, clip: float) -> float:
+        """Return a bound on ||x|| (|u| + 1) where the residual |u - y| is not limited: the residual and 2 ||x||."""
+        return min(radius * self.slope, clip) + 2 * radius
+
     def value(self, z: Floats, limits: Limits = None) -> Floats:
         """Return the parabola up to |z| = s, then its tangent: with k = min(|z|, s) it is k (|z| - k/2)."""
         size = np.abs(z)
@@ -110,6 +114,10 @@ class Pinball(ResidualLoss):
     def at_zero(self) -> float:
         """Loss at score 0 for the worse of y = -1 and y = 1."""
         return self.slope
+
+    def relative_steepness(self, radius: float, clip: float) -> float:
+        """Return the radius times the steepness of the ramp at scores of at most 1 and a ramp's width, plus 1."""
+        return radius * self.steepness * (2 + 1 / self.steepness)
 
     def value(self, z: Floats, limits: Limits = None) -> Floats:
         """Return the loss with both slopes limited."""

@@ -74,6 +74,10 @@ class SmoothPinball(ResidualLoss):
         """Curvature of the smoothed region."""
         return self.curvature
 
+    def relative_steepness(self, radius: float, clip: float) -> float:
+        """Return the radius times the curvature at the largest score of the smoothed region, 1 + h, plus 1."""
+        return radius * self.curvature * (2 + self.width)
+
     @property
     def softer(self) -> tuple[Loss, ...]:
         """Losses with widths from 1/4 down to h, each half the one before, as for the hinges."""

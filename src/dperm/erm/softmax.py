@@ -67,10 +67,18 @@ class Softmax:
         """Loss log K at scores 0, rounded up."""
         return math.log(self.classes) * (1 + 2.0**-50)
 
+    def relative_steepness(self, radius: float, clip: float) -> float:
+        """Return the radius times 2 log K.
+
+        Scores count relative to the largest one. With d_k <= 0, sum_k p_k |d_k| is at most the entropy of p, log K.
+        Relative errors of the d_k move the probabilities by twice this sum at most.
+        """
+        return radius * 2 * math.log(self.classes)
+
     def losses(self, scores: Floats, targets: Targets, limits: Limits = None) -> Floats:
         """Return the log of the sum of e^{u_j - u_y}; limits are ignored, since they have no loss of their own."""
         top = scores.max(axis=1)
-        logs = np.log(np.exp(scores - top[:, np.newaxis]).sum(axis=1))
+        logs = np.log(row_sums(np.exp(scores - top[:, np.newaxis])))
         return np.asarray(logs + top - scores[np.arange(len(scores)), targets])
 
     def slopes(self, scores: Floats, targets: Targets, limits: Limits = None) -> Floats:
@@ -79,7 +87,7 @@ class Softmax:
         slopes[np.arange(len(scores)), targets] -= 1
         if limits is None:
             return slopes
-        lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", slopes, slopes)), 1e-150)
+        lengths = np.maximum(np.sqrt(row_sums(slopes * slopes)), 1e-150)
         return np.asarray(slopes * np.minimum(limits / lengths, 1.0)[:, np.newaxis])
 
     def bends(self, scores: Floats, targets: Targets, limits: Limits = None, caution: float = 0.0) -> SoftmaxBends:
@@ -89,13 +97,24 @@ class Softmax:
     def spread(self, bends: SoftmaxBends, products: Floats) -> Floats:
         """Return (diag(p) - p p') v; with caution mixed with (v - mean(v))/2, which is never less (Boehning 1992)."""
         p, caution = bends
-        inner = np.einsum("ij,ij->i", p, products)
+        inner = row_sums(p * products)
         moved = p * (products - inner[:, np.newaxis])
         if caution:
-            moved = (1 - caution) * moved + caution / 2 * (products - products.mean(axis=1, keepdims=True))
+            moved = (1 - caution) * moved + caution / 2 * (products - row_sums(products)[:, np.newaxis] / self.classes)
         return np.asarray(moved)
 
 
 def _probabilities(scores: Floats) -> Floats:
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+    return np.asarray(powers / row_sums(powers)[:, np.newaxis])
+
+
+def row_sums(table: Floats) -> Floats:
+    """Return the sum of each row, one column after the other: a function of the row alone.
+
+    The order of additions of ``table.sum(axis=1)`` depends on the number of rows.
+    """
+    sums = table[:, 0].copy()
+    for column in range(1, table.shape[1]):
+        sums += table[:, column]
+    return sums

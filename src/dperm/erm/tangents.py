@@ -28,8 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dperm.data.arrays import Floats
-from dperm.data.blocks import HEIGHTS, SPARSE_HEIGHT
-from dperm.data.bounded import Block, BoundedData
+from dperm.data.bounded import HEIGHT, Block, BoundedData
 from dperm.erm.loss import Limits
 from dperm.erm.rounding import HIGHER_ORDERS, ULP
 from dperm.erm.spec import ProblemSpec
@@ -75,7 +74,7 @@ def tangents(data: BoundedData, spec: ProblemSpec, soft: ProblemSpec, theta: Flo
     return Tangents(data, spec, tuple(_lines(data, spec, soft, theta)))
 
 
-def value_error(spec: ProblemSpec, rows: int, length: float, *, height: int | None = None) -> float:
+def value_error(spec: ProblemSpec, rows: int, length: float) -> float:
     """Return a bound on |computed gap - A| over at most ``rows`` records at ||theta||, ||theta_0|| <= ``length`` (T52).
 
     Slopes and points of contact of the lines are doubles, taken as exact.
@@ -83,7 +82,7 @@ def value_error(spec: ProblemSpec, rows: int, length: float, *, height: int | No
     met = min(spec.loss.slope, 1 + spec.radius * length)
     size = spec.lipschitz * length + spec.weight * (spec.loss.at_zero + met + 1)
     each = 2 * (2 * spec.width + 26) + 2 * (spec.width + 13) + 100 + 4 * spec.outputs
-    summed = 4 * (min(rows, height or SPARSE_HEIGHT) + rows / (height or HEIGHTS[0]) + 20)
+    summed = 4 * (min(rows, HEIGHT) + rows / HEIGHT + 21)
     return HIGHER_ORDERS * ULP * rows * (each + summed) * size
 
 
@@ -101,7 +100,7 @@ def _lines(data: BoundedData, spec: ProblemSpec, soft: ProblemSpec, theta: Float
 def _scores(data: BoundedData, block: Block, table: Floats) -> Floats:
     """Return the inner products of the bounded rows with the rows of ``table``."""
     dim = data.space.dim
-    scores = block.factors[:, np.newaxis] * (block.x @ table[:, :dim].T)
+    scores = np.asarray(block.x @ table[:, :dim].T)
     return np.asarray(scores + data.space.constant * table[:, dim] if table.shape[1] > dim else scores)
 
 

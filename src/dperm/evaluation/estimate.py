@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Estimate:
-    """Metric with an interval that covers sampling and privacy noise together.
+    """Estimate of a metric, with an interval that accounts for both sampling error and privacy noise.
 
     Attributes
     ----------
     value
         Estimate, clipped to the range of the metric.
     low, high
-        Ends of the interval for the metric on the population of the evaluated records.
+        Ends of the interval for the metric in the population from which the evaluated records were drawn.
     level
         Nominal coverage of the interval.
     limits
-        Range of the metric.
+        Smallest and largest possible value of the metric.
     """
 
     value: float
@@ -29,11 +29,11 @@ class Estimate:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether the noise hides the metric: its interval is the whole range."""
+        """Whether the noise hides the metric, so that the interval is the whole range ``limits``."""
         return self.low <= self.limits[0] and self.high >= self.limits[1]
 
     def to_dict(self) -> dict[str, float]:
-        """Return value, ends and level as plain data, and ``"hidden_by_noise": True`` for a hidden metric."""
+        """Return ``value``, ``low``, ``high`` and ``level``, and ``"hidden_by_noise": True`` for a hidden metric."""
         hidden = {"hidden_by_noise": True} if self.is_hidden else {}
         return {"value": self.value, "low": self.low, "high": self.high, "level": self.level, **hidden}
 

@@ -43,7 +43,7 @@ class RocCurve:
     false_positive_rates, true_positive_rates
         Rates at each threshold.
     low, high
-        Ends of intervals of the true-positive rates.
+        Ends of the intervals of the true-positive rates.
     """
 
     thresholds: tuple[float, ...]
@@ -55,7 +55,7 @@ class RocCurve:
 
 @dataclass(frozen=True)
 class CalibrationBin:
-    """Share of positive records among those with scores in one bin.
+    """Share of records of the positive class among the records with scores in one bin.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class CalibrationBin:
     records
         Noisy number of records in the bin, at least 0.
     rate
-        Share of positive records, with its interval.
+        Share of records of the positive class, with its interval.
     """
 
     left: float
@@ -75,10 +75,11 @@ class CalibrationBin:
 
 @dataclass(frozen=True, eq=False)
 class Metrics:
-    """Metrics of a model on private records, each with an interval that covers sampling and privacy noise.
+    """Metrics of a model on private records, with intervals that account for sampling error and privacy noise.
 
-    All values are computed from the released noisy numbers, so they share one guarantee (T3). Metrics that the task
-    does not have are None.
+    All values are computed from the released noisy numbers, so they share one guarantee (T3). Metrics that do not apply
+    to the task are None. The ROC curve, its area, calibration, the Brier score and the log loss are those of the
+    positive class. They are None if the plan has no positive class; see ``EvaluationPlan.positive``.
 
     Attributes
     ----------
@@ -95,7 +96,7 @@ class Metrics:
 
     @cached_property
     def accuracy(self) -> Estimate | None:
-        """Share of records with a correct prediction. Records with undeclared labels count as errors."""
+        """Share of correct predictions. A record with an undeclared label counts as a wrong prediction."""
         if not self._classifies:
             return None
         counts, noise = self._first
@@ -103,7 +104,7 @@ class Metrics:
 
     @cached_property
     def class_shares(self) -> Mapping[Any, Estimate] | None:
-        """Share of each true class among all records (T86)."""
+        """For each class, the share of all records that truly belong to this class (T86)."""
         if not self._classifies:
             return None
         assert self.plan.classes is not None
@@ -116,8 +117,9 @@ class Metrics:
     def baseline(self) -> Estimate | None:
         """Accuracy of always predicting the most frequent class: the largest class share (T86).
 
-        Its upper end is the largest upper end of a share. Its lower end is the largest lower end at the level
-        1 - (1 - level)/K for K classes, so that the choice of the largest share does not lower the coverage.
+        The upper end of the interval is the largest upper end among the class shares. The lower end is the largest
+        lower end at level 1 - (1 - level)/K, for K classes, so that the choice of the largest share does not lower the
+        coverage.
         """
         if self.class_shares is None:
             return None
@@ -131,19 +133,21 @@ class Metrics:
 
     @cached_property
     def recall(self) -> Mapping[Any, Estimate] | None:
-        """Share of the records of each class that are predicted as this class."""
+        """For each class, the share of its records that are predicted as this class."""
         return self._by_class(lambda place: (self._rows[place], self._columns[place]))
 
     @cached_property
     def precision(self) -> Mapping[Any, Estimate] | None:
-        """Share of the records predicted as each class that belong to it."""
+        """For each class, the share of the records predicted as this class that truly belong to this class."""
         return self._by_class(lambda place: (self._columns[place], self._rows[place]))
 
     @cached_property
     def balanced_accuracy(self) -> Estimate | None:
-        """Mean of the recalls of all classes; the squared distances of the ends add up as for independent numbers.
+        """Mean of the recalls of all classes.
 
-        If the noise hides a class, so that its recall has the interval [0, 1], the ends are the means of all ends.
+        The interval combines the intervals of the recalls like standard errors of independent estimates: it adds the
+        squared distances of their ends from the values. If the noise hides a recall, so that its interval is [0, 1],
+        the ends are instead the means of all lower and of all upper ends.
         """
         if self.recall is None:
             return None
@@ -167,7 +171,7 @@ class Metrics:
 
     @cached_property
     def confusion_rates(self) -> tuple[tuple[Estimate, ...], ...] | None:
-        """Share of the records of each true class (row) that have each predicted class (column)."""
+        """Share of the records of each true class (row) that are predicted as each class (column)."""
         if not self._classifies:
             return None
         counts, noise = self._first
@@ -178,7 +182,7 @@ class Metrics:
 
     @cached_property
     def auc(self) -> Estimate | None:
-        """Area under the ROC curve of the positive class against the rest (T87); None without curves."""
+        """Area under the ROC curve of the positive class against the rest (T87); None without a positive class."""
         if self._scores is None:
             return None
         counts, noise = self._scores
@@ -186,12 +190,18 @@ class Metrics:
 
     @cached_property
     def brier(self) -> Estimate | None:
-        """Mean squared difference of score and outcome (0 or 1) of the positive class; None without curves."""
+        """Brier score: mean squared difference between the score of the positive class and the outcome (0 or 1).
+
+        None without a positive class.
+        """
         return self._mean_loss(lambda p: p**2, lambda p: (1 - p) ** 2, 1.0)
 
     @cached_property
     def log_loss(self) -> Estimate | None:
-        """Mean log loss with probabilities clipped to [clip, 1 - clip] (T89); None without curves."""
+        """Mean log loss of the positive class, with scores clipped to [``plan.clip``, 1 - ``plan.clip``] (T89).
+
+        None without a positive class.
+        """
         clip = self.plan.clip
 
         def clipped(p: Floats) -> Floats:
@@ -201,7 +211,7 @@ class Metrics:
 
     @cached_property
     def roc(self) -> RocCurve | None:
-        """ROC curve of the positive class against the rest; None without curves."""
+        """ROC curve of the positive class against the rest; None without a positive class."""
         if self._scores is None:
             return None
         counts, noise = self._scores
@@ -225,7 +235,7 @@ class Metrics:
 
     @cached_property
     def calibration(self) -> tuple[CalibrationBin, ...] | None:
-        """Share of positive records in each score bin; None without curves."""
+        """Share of records of the positive class in each score bin; None without a positive class."""
         if self._scores is None:
             return None
         counts, noise = self._scores
@@ -242,7 +252,7 @@ class Metrics:
 
     @cached_property
     def r_squared(self) -> Estimate | None:
-        """Coefficient of determination of clipped errors, at least -1; errors are clipped at half the label range."""
+        """Coefficient of determination, with errors clipped at half the label range; values below -1 become -1."""
         if self._classifies:
             return None
         found = r2_interval(self.noisy[:ERROR_SUMS], self.plan.noise_deviation, self._z, self.plan.n)
@@ -250,26 +260,26 @@ class Metrics:
 
     @cached_property
     def mae(self) -> Estimate | None:
-        """Mean absolute error in units of the labels, of errors clipped at half the label range."""
+        """Mean absolute error in units of the labels, with errors clipped at half the label range."""
         return None if self._classifies else self._errors(self.noisy[[0, 1, 2, 5]], self.plan.n)[0]
 
     @cached_property
     def rmse(self) -> Estimate | None:
-        """Root mean squared error in units of the labels, of errors clipped at half the label range."""
+        """Root mean squared error in units of the labels, with errors clipped at half the label range."""
         return None if self._classifies else self._errors(self.noisy[[0, 1, 2, 5]], self.plan.n)[1]
 
     # -- both ----------------------------------------------------------------------------------------------------
 
     @cached_property
     def records(self) -> float:
-        """Number of evaluated records: the public n, or a noisy number, at least 0."""
+        """Number of evaluated records: the public n, or else a noisy number that is at least 0."""
         if self.plan.n is not None:
             return float(self.plan.n)
         return max(float(self._first[0].sum() if self._classifies else self.noisy[0]), 0.0)
 
     @cached_property
     def groups(self) -> Mapping[str, Mapping[str, Estimate]]:
-        """Metrics by declared group; the last group is "other". Empty without groups."""
+        """Metrics of each declared group, and of the group "other", by name; empty without declared groups."""
         if self.plan.groups is None:
             return {}
         names = self.plan.groups.labels
@@ -287,9 +297,9 @@ class Metrics:
         return {name: found for name in names if (found := getattr(self, name)) is not None}
 
     def table(self) -> TextTable:
-        """Return all metrics as a table of text: metric, value, and the ends of its interval.
+        """Return a text table with the name, the value and the interval of each metric.
 
-        A metric whose interval is its whole range has no value in the table: it is hidden by the noise.
+        If the interval is the whole range of the metric, the table has "hidden by the noise" in place of the value.
         """
         level = f"{100 * self.plan.level:g} % interval"
         rows = [
@@ -300,9 +310,10 @@ class Metrics:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on the intervals, on a model that may be no better than guessing, and on too few records.
+        """Notes on the intervals and, if applicable, on a model no better than guessing and on too few records.
 
-        Too few records are noted where their number is private; otherwise the fit or the evaluation has warned.
+        The note on too few records appears only if their number is private. If it is public, the fit or the evaluation
+        has issued a warning instead.
         """
         found = [NOTE]
         if self.accuracy is not None and self.baseline is not None and self.accuracy.low <= self.baseline.high:
@@ -321,7 +332,7 @@ class Metrics:
             yield from ((f"{name.replace('_', ' ')}, group {group}", one) for name, one in metrics.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all metrics as plain data for JSON, with the plan and the released numbers that they follow from."""
+        """Return all metrics as plain data for JSON, with the plan and the released numbers that determine them."""
 
         def plain(found: Mapping[Any, Estimate] | None) -> dict[str, Any] | None:
             return None if found is None else {label_text(label): one.to_dict() for label, one in found.items()}
@@ -357,19 +368,24 @@ class Metrics:
     def from_dict(cls, data: Mapping[str, Any]) -> "Metrics":
         """Return the metrics stored by `to_dict`, recomputed from the plan and the released numbers alone.
 
-        ``digest(metrics)`` is that of the original metrics, which a ledger holds for the stage of the evaluation.
-        Compare ``to_dict()`` with the stored data to find a changed metric. Other versions of dperm may compute other
-        intervals from the same numbers.
+        The result has the same digest (`dperm.privacy.digest.digest`) as the original metrics. A ledger stores this
+        digest with the stage of the evaluation. To find a changed metric, compare ``to_dict()`` of the result with the
+        stored data. Other versions of dperm may compute different intervals from the same numbers.
 
         Parameters
         ----------
         data
-            Plain data of `to_dict`, for example from a file.
+            Plain data from `to_dict`, for example read from a file.
+
+        Returns
+        -------
+        Metrics
+            The recomputed metrics.
 
         Raises
         ------
         EventFormatError
-            If plan or released numbers are missing, or do not fit together.
+            If the plan or the released numbers are missing, or do not match each other.
         """
         from dperm.evaluation.plan import stored_plan
 

@@ -23,7 +23,7 @@ from dperm.data.space import checked_pair
 from dperm.errors import AssumptionError, ConversionError, DpermWarning, EventFormatError, ParameterError
 from dperm.evaluation.metrics import Metrics
 from dperm.evaluation.reconstruction import from_stretched, stretched
-from dperm.evaluation.records import FRACTION, PrivateScores, class_counts, error_sums, private_scores
+from dperm.evaluation.records import FRACTION, Codes, PrivateScores, integer_sums, private_scores, released_sums
 from dperm.mechanisms.calibration import MOST_DIM
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.releases.fixed_point import FixedPoint, fixed_point
@@ -90,7 +90,7 @@ class DeclaredGroups:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of all groups as text, "other" last."""
+        """Names of all groups as text; the last one is "other"."""
         return (*map(label_text, self.names), OTHER_GROUP)
 
 
@@ -98,9 +98,10 @@ class DeclaredGroups:
 class EvaluationPlan:
     """Public plan of one private evaluation of a fixed model, on records that the model was not trained on.
 
-    A histogram or a vector of sums is released once, with Gaussian noise. All metrics and intervals are computed from
-    it. The event depends on ``goal``, ``task``, ``groups`` and ``positive`` only. So classes, range and bins may come
-    from an earlier private stage (T70): plan without them, and add them with `with_labels`.
+    The evaluation releases histograms (for a classification) or sums of errors (for a regression) once, with Gaussian
+    noise. All metrics and intervals are computed from this release. The accounting event depends only on ``goal``,
+    ``task``, ``groups`` and ``positive``. So an earlier private stage may find the classes or the label range (T70):
+    make the plan without them, and add them by `with_labels`.
 
     Attributes
     ----------
@@ -109,23 +110,25 @@ class EvaluationPlan:
     task
         Classification or regression.
     classes
-        Public classes, sorted; None for a regression, or until `with_labels`.
+        Public classes, sorted; None for a regression, or if `with_labels` will add them.
     label_range
-        Public range of the labels; None for a classification, or until `with_labels`.
+        Public (low, high) of the labels; None for a classification, or if `with_labels` will add the range.
     positive
-        Class of the ROC curve, calibration, Brier score and log loss. For two classes, the second one by default. For
-        more classes, these metrics are released only if a class is given, and need a second histogram.
+        Positive class of the ROC curve, its area, calibration, Brier score and log loss. For two classes, the default
+        is the second one. For more classes, these metrics are released only if a class is given, and need a second
+        histogram.
     bins
-        "auto", an even number of score bins, or edges from 0 to 1 that contain 0.5. See `score_edges`.
+        "auto", an even number of score bins, or increasing edges from 0 to 1 that contain 0.5. See
+        `dperm.evaluation.plan.score_edges`.
     groups
         Declared groups; None for none.
     n
-        Number of evaluated records, if it is public; only under replace-one. It is private if the records were chosen
-        by secret coins.
+        Public number of evaluated records, allowed only under replace-one; None if the number is private. For example,
+        it is private if the records were selected by secret coin flips.
     level
-        Nominal coverage of the intervals.
+        Nominal coverage of the intervals, from 0.5 to 0.9999.
     clip
-        Smallest probability p in the log loss, whose largest value is C = ln(1/p).
+        Smallest probability p in the log loss, from 1e-6 to 0.25. The log loss of a record is then at most ln(1/p).
 
     Examples
     --------
@@ -194,14 +197,19 @@ class EvaluationPlan:
     def with_labels(
         self, *, classes: Sequence[Any] | None = None, label_range: tuple[float, float] | None = None
     ) -> "EvaluationPlan":
-        """Return the plan with classes or a range that an earlier private stage found; its event is the same (T70).
+        """Return the plan with classes or a label range from an earlier private stage; the event is the same (T70).
 
         Parameters
         ----------
         classes
-            Classes of a classification.
+            Public classes of a classification.
         label_range
-            Range of the labels of a regression.
+            Public (low, high) of the labels of a regression.
+
+        Returns
+        -------
+        EvaluationPlan
+            The completed plan.
 
         Raises
         ------
@@ -228,7 +236,7 @@ class EvaluationPlan:
 
     @property
     def positive_place(self) -> int | None:
-        """Index in ``classes`` of the positive class of the curves; None if there are no curves."""
+        """Index of the positive class in ``classes``; None if there is no positive class."""
         assert self.classes is not None
         if self.positive is None:
             return 1 if self.is_binary else None
@@ -236,7 +244,7 @@ class EvaluationPlan:
 
     @property
     def histograms(self) -> int:
-        """Number of histograms of a classification, each of which holds every record once."""
+        """Number of histograms of a classification; each histogram counts every record once."""
         curves = not self.is_binary and self.positive is not None
         return 1 + curves + (self.groups is not None)
 
@@ -249,9 +257,9 @@ class EvaluationPlan:
 
     @cached_property
     def mechanism(self) -> GaussianMechanism:
-        """Gaussian noise of the release, the same for every number of cells.
+        """Gaussian mechanism of the release, calibrated without knowledge of the classes and the label range.
 
-        Contributions to the sums of a regression, and the sums, are rounded; the numerical error covers both (T10).
+        For a regression, each contribution and each sum is rounded; the calibration covers both rounding errors (T10).
         """
         error = 0.0
         if self.task is TargetKind.REGRESSION:
@@ -271,14 +279,18 @@ class EvaluationPlan:
 
     @property
     def noise_deviation(self) -> float:
-        """Standard deviation of the noise of each count or sum, in records (units of the clipping bound for sums)."""
+        """Standard deviation of the noise of each count or sum, in records.
+
+        In a regression, errors and labels are in units of half the label range.
+        """
         return self.mechanism.standard_deviation
 
     @cached_property
     def edges(self) -> tuple[float, ...]:
         """Public edges of the score bins of a classification.
 
-        A bin holds scores above its left and up to its right edge, so scores above 0.5 predict the positive class.
+        A bin holds the scores above its left edge and up to its right edge. The edges include 0.5, and scores above 0.5
+        predict the positive class.
         """
         return score_edges(self.bins, self.noise_deviation, self.n)
 
@@ -297,7 +309,7 @@ class EvaluationPlan:
 
     @property
     def why(self) -> tuple[Fact, ...]:
-        """Consequences of the noise, computed from public numbers."""
+        """Statements on the size of the noise and its consequences, computed from public numbers."""
         facts = [
             Fact(
                 "evaluation.noise",
@@ -307,7 +319,7 @@ class EvaluationPlan:
                     "deviation": self.noise_deviation,
                     "unit": "records"
                     if self.task is TargetKind.CLASSIFICATION
-                    else "records, with errors in units of half the label range",
+                    else "records (errors and labels are measured in units of half the label range)",
                 },
             ),
             Fact(
@@ -326,7 +338,7 @@ class EvaluationPlan:
                 1,
                 Fact(
                     "evaluation.groups",
-                    "The metrics of the declared groups need further counts of each record, which make the noise of "
+                    "For the metrics of the declared groups, each record is counted once more. This makes the noise of "
                     "all metrics {growth:.3g} times as large ({theorem}).",
                     {"growth": growth, "theorem": "T85" if self.task is TargetKind.CLASSIFICATION else "T88"},
                 ),
@@ -337,9 +349,9 @@ class EvaluationPlan:
             facts.append(
                 Fact(
                     "evaluation.log_loss",
-                    "Brier score and log loss follow from the {bins} score bins (T85). A separate sum of log losses, "
-                    "each at most {largest:.3g}, would need its own share of the guarantee. Even with the whole "
-                    "guarantee, its noise would have standard deviation {alone:.3g} (T89).",
+                    "Brier score and log loss are computed from the {bins} score bins (T85). No separate sum of log "
+                    "losses is released: it would need its own share of epsilon and delta. Even with all of them, its "
+                    "noise would have standard deviation {alone:.3g} (T89; each loss is at most {largest:.3g}).",
                     {"bins": len(self.edges) - 1, "largest": largest, "alone": alone},
                 )
             )
@@ -362,16 +374,25 @@ class EvaluationPlan:
 
     @property
     def fewest_records(self) -> int:
-        """Number of records below which the noise alone moves the accuracy, or a mean error, by more than 0.1."""
+        """Number of records below which the noise alone may change the accuracy by more than 0.1.
+
+        With at least this many records, the change exceeds 0.1 with probability at most 5 %. For a regression, the same
+        holds for the mean absolute error in units of half the label range.
+        """
         return math.ceil(_Z * self._summed_noise / MOST_NOISE)
 
     def few_records(self, records: float) -> Fact:
-        """Return the warning of an evaluation of fewer records than `fewest_records`.
+        """Return the warning about an evaluation of fewer records than ``fewest_records``.
 
         Parameters
         ----------
         records
-            Public, expected or released number of records.
+            Number of records: public, expected, or released with noise.
+
+        Returns
+        -------
+        Fact
+            The warning.
         """
         moved = _Z * self._summed_noise / max(records, 1.0)
         if self.task is TargetKind.REGRESSION:
@@ -380,8 +401,8 @@ class EvaluationPlan:
             text = "the noise alone moves the accuracy by up to {moved:.2g}"
         return Fact(
             "evaluation.few_records",
-            f"The metrics come from about {{records:,}} records, and {text} (95 %). Evaluate at least about "
-            "{fewest:,} records, or choose a larger epsilon.",
+            f"The metrics come from about {{records:,}} records, and {text} with probability 95 %. Evaluate at least "
+            "about {fewest:,} records, or choose a larger epsilon.",
             {"records": about(max(round(records), 0)), "moved": min(moved, 1.0), "fewest": about(self.fewest_records)},
         )
 
@@ -406,19 +427,19 @@ class EvaluationPlan:
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """Tags of the theorems behind the guarantee."""
+        """Tags of the theorems on which the guarantee is based."""
         own = "T85" if self.task is TargetKind.CLASSIFICATION else "T88"
         return (own, *self.mechanism.facts.theorems)
 
     @property
     def noise(self) -> str:
-        """Description of the noise."""
+        """Description of the noise in words."""
         counted = "on the counts of an evaluation" if self.task is TargetKind.CLASSIFICATION else "on sums of errors"
         return self.mechanism.law.words_at(counted)
 
     @cached_property
     def facts(self) -> ReleaseFacts:
-        """Facts of an evaluation as a release of its own."""
+        """Public facts for the record of the evaluation, if it is a separate release."""
         return ReleaseFacts(
             goal=self.goal, event=self.event, noise=self.noise, theorems=self.theorems, public=self.public
         )
@@ -426,25 +447,32 @@ class EvaluationPlan:
     def read(
         self, labels: object, scores: object = None, *, predictions: object = None, groups: object = None
     ) -> PrivateScores:
-        """Return the evaluated records, checked for their shapes. They are private.
+        """Return the evaluated records in canonical form, after checking shapes and types. The result is private.
 
         Parameters
         ----------
         labels
             True labels, one for each record. A record with a label outside ``classes`` counts as an error.
         scores
-            Classification: scores in [0, 1] of the positive class, or one column for each class, in the order of
-            ``classes``. A record with a score that is not a number counts as an error.
+            For a classification: scores in [0, 1] of the positive class, or one column for each class, in the order of
+            ``classes``. A record with a score that is NaN or infinite counts as an error.
         predictions
-            Regression: predicted numbers. More than two classes: predicted labels, if they are not the classes of the
-            largest scores.
+            For a regression: predicted numbers. For more than two classes: predicted labels; by default, the class with
+            the largest score is predicted.
         groups
-            Group of each record, if the plan has groups.
+            Group of each record; required if the plan has groups.
+
+        Returns
+        -------
+        PrivateScores
+            The evaluated records.
 
         Raises
         ------
         DataError
-            If an array has another shape or length. Values of records never raise an error.
+            If an array has the wrong shape, length or type. Values of the right type never raise an error.
+        ParameterError
+            If a required argument, the classes or the label range are missing.
         """
         self._require_labels()
         return private_scores(self, labels, scores=scores, predictions=predictions, groups=groups)
@@ -461,8 +489,30 @@ class EvaluationPlan:
             Result of `read`.
         stream
             Random bits of the release.
+
+        Returns
+        -------
+        Metrics
+            The metrics.
         """
-        exact = class_counts(self, private) if self.task is TargetKind.CLASSIFICATION else error_sums(self, private)
+        return self.draw_from_sums(integer_sums(self, private), stream)
+
+    def draw_from_sums(self, sums: Codes, stream: Stream) -> Metrics:
+        """Return the metrics of records whose exact sums were added over row groups.
+
+        Parameters
+        ----------
+        sums
+            Sum of `dperm.evaluation.records.integer_sums` over all records; private. Zeros for no records.
+        stream
+            Random bits of the release.
+
+        Returns
+        -------
+        Metrics
+            The metrics, as `draw` returns them for the same records.
+        """
+        exact = released_sums(self, sums)
         noisy = self.mechanism.noisy(exact, stream)
         noisy.setflags(write=False)
         return Metrics(self, noisy)
@@ -477,7 +527,7 @@ class EvaluationPlan:
         groups: object = None,
         bits: Bits | None = None,
     ) -> Release[Metrics]:
-        """Evaluate private records: check the budget, read, charge, draw, commit.
+        """Evaluate private records: check the budget, read the records, charge the budget, draw noise, and commit.
 
         Parameters
         ----------

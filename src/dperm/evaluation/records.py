@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Codes = NDArray[np.int64]
 UNDECLARED = -1
-"""Code of a label, prediction or score outside the declaration."""
+"""Code of a label, prediction or score that is not among the declared ones."""
 FRACTION = 27
 """Binary digits of a contribution to the sums of a regression."""
 _NUMBERS = (Real, Decimal, np.bool_)
@@ -32,19 +32,20 @@ _NUMBERS = (Real, Decimal, np.bool_)
 
 @dataclass(frozen=True)
 class PrivateScores:
-    """Evaluated records in canonical form; not private.
+    """Evaluated records in canonical form. They are private data: no guarantee covers them.
 
     Attributes
     ----------
     labels
-        Codes of the true classes, with `UNDECLARED` for other labels. For a regression, the true values, with NaN for
-        labels that are not numbers.
+        Codes of the true classes, with -1 (`UNDECLARED`) for other labels. For a regression, the true numbers, with NaN
+        for labels that are not numbers.
     predictions
-        Codes of the predicted classes for more than two classes; for a regression, predicted numbers.
+        Codes of the predicted classes for more than two classes; predicted numbers for a regression; None for two
+        classes.
     scores
-        Scores of the positive class; NaN for invalid ones.
+        Scores of the positive class, with NaN for invalid scores; None without a positive class.
     groups
-        Codes of the groups, the last for "other".
+        Codes of the groups; the last code is that of the group "other". None without groups.
     """
 
     labels: NDArray[Any] = field(repr=False)
@@ -169,16 +170,37 @@ def contributions(plan: "EvaluationPlan", private: PrivateScores) -> Floats:
     )
 
 
+def integer_sums(plan: "EvaluationPlan", private: PrivateScores) -> Codes:
+    """Return the counts of a classification, or the sums of a regression in units of 2^-`FRACTION`, as integers.
+
+    The sums of parts of the records add up to those of all records, exactly.
+    """
+    if plan.task is TargetKind.CLASSIFICATION:
+        return class_counts(plan, private).astype(np.int64)
+    return np.array(_error_totals(plan, private), dtype=np.int64)
+
+
+def released_sums(plan: "EvaluationPlan", sums: Codes) -> Floats:
+    """Return integer sums in the form to which noise is added."""
+    if plan.task is TargetKind.CLASSIFICATION:
+        return sums.astype(np.float64)
+    return plan.fixed_point.doubles(sums.tolist())
+
+
 def error_sums(plan: "EvaluationPlan", private: PrivateScores) -> Floats:
     """Return the sums of a regression, then those of each group, as exact sums of rounded contributions (T88)."""
+    return plan.fixed_point.doubles(_error_totals(plan, private))
+
+
+def _error_totals(plan: "EvaluationPlan", private: PrivateScores) -> list[int]:
     parts = contributions(plan, private)
-    totals = _rounded(parts).sum(axis=0).tolist()
+    totals: list[int] = _rounded(parts).sum(axis=0).tolist()
     if private.groups is not None:
         assert plan.groups is not None
         own = _rounded(parts[:, [0, 1, 2, 5]] * (1.0, 1.0, 1.0, GROUP_FOURTH / FOURTH))
         for place in range(len(plan.groups.labels)):
             totals += own[private.groups == place].sum(axis=0).tolist()
-    return plan.fixed_point.doubles(totals)
+    return totals
 
 
 def _rounded(parts: Floats) -> Codes:

@@ -19,7 +19,7 @@ LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class AccountFacts:
-    """Declarations of an account: its data set, unit of privacy, and limit.
+    """Public declarations of a ledger account, such as its data set, unit of privacy and limit.
 
     Attributes
     ----------
@@ -30,20 +30,20 @@ class AccountFacts:
         rows could not decide this, since it would not recognize a cross-validation fold or a cleaned copy of the same
         table.
     unit
-        Meaning of one record, such as "one person" or "one visit". The guarantee concerns one record.
+        Meaning of one record, such as "one person" or "one visit". The guarantee protects one record.
     limit
         Total amount that can be charged to the account.
     blocks, composition
-        For an ApproxDP limit, the number of releases that share delta, and the composition: "basic" for the sum of
-        epsilons, or "advanced" for the sum of their squares (T14a).
+        Only for an ApproxDP limit: the number of releases that share delta, and the composition rule, "basic" for the
+        sum of epsilons or "advanced" for the sum of their squares (T14a).
     parents
-        Accounts of overlapping or source data sets; every charge applies to them too.
+        Names of the accounts of overlapping or source data sets; every charge also applies to these accounts.
     approval
         Whether each release needs a prior approval of its request id.
     fingerprints
-        Keyed fingerprints of the account's files; the command line refuses other files.
+        Keyed fingerprints of the files of the data set; the command line refuses other files.
     exponent
-        Costs are counted in units of 2^-exponent. The exponent is fixed by the limit with which the account was opened.
+        Integer k such that costs are counted in units of 2^-k; fixed by the limit with which the account was opened.
     promised
         Largest limit since the account was opened, if ``limit`` was lowered later; otherwise None.
     """
@@ -85,7 +85,7 @@ class AccountFacts:
     def promise(self) -> AnyGuarantee:
         """Guarantee for all releases charged to the account: the largest limit so far.
 
-        A limit that is lowered in response to releases was not fixed in advance, so it guarantees nothing (T14).
+        A lowered limit may be a response to releases. It was then not fixed in advance, so it guarantees nothing (T14).
         """
         return self.limit if self.promised is None else self.promised
 
@@ -96,7 +96,7 @@ class AccountFacts:
 
     @property
     def share(self) -> float | None:
-        """Delta of every release under an ApproxDP limit; None under other limits."""
+        """Share of delta charged for every release under an ApproxDP limit; None under other limits."""
         return self.rule.share
 
     def with_limit(self, limit: AnyGuarantee) -> "AccountFacts":
@@ -131,7 +131,7 @@ class AccountFacts:
         return replace(changed, promised=self.promise) if larger else changed
 
     def to_dict(self) -> dict[str, object]:
-        """Return the declarations made when the account was opened, without the name, as plain JSON data."""
+        """Return the declarations as plain JSON data for the opening entry, without ``name`` and ``promised``."""
         return {
             "dataset": self.dataset,
             "unit": self.unit,

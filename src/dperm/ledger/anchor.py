@@ -80,14 +80,14 @@ class Identity:
 
 @dataclass(frozen=True)
 class Anchor:
-    """Signed statement that an account of the ledger contained an entry with this number and hash.
+    """Signed statement of a ledger that one of its accounts contained an entry with this number and hash.
 
     Attributes
     ----------
     ledger
         Id of the ledger, a hash of its public key.
     account, seq, hash
-        Account name, number and hash of the entry.
+        Name of the account, and number and hash of the entry.
     public_key, signature
         Ed25519 public key and signature, in hexadecimal.
     """
@@ -145,7 +145,7 @@ class Anchor:
         Parameters
         ----------
         receipt
-            Receipt (``Record.ledger``), or a mapping with the same keys.
+            Receipt of the release (``Record.ledger``), or a mapping with the same keys.
 
         Returns
         -------
@@ -155,7 +155,7 @@ class Anchor:
         Raises
         ------
         LedgerError
-            If the receipt contains no anchor, because the release was charged to no ledger or to a budget in memory.
+            If the receipt contains no anchor, because the release was not charged to a ledger.
         ParameterError
             If ``receipt`` is not a mapping.
         """
@@ -168,10 +168,10 @@ class Anchor:
 
 
 def receipt_is_signed(receipt: Mapping[str, Any]) -> bool:
-    """Return whether a receipt has a valid signature by its ledger that covers every field.
+    """Return whether a receipt carries a valid signature by its ledger over all its fields.
 
-    The anchor covers one entry of the ledger. The signature of the receipt covers the limit, the unit, the totals, the
-    digest, and all other fields of the receipt.
+    A receipt contains an anchor, whose own signature covers only one entry of the ledger. The signature of the receipt
+    covers the limit, the unit, the totals, the digest, and all other fields of the receipt.
 
     Parameters
     ----------

@@ -31,7 +31,9 @@ MECHANISMS: tuple[Callable[[float], Event], ...] = (
 
 @dataclass(frozen=True)
 class Balance:
-    """Limit, spending and remaining budget of one account at a given time.
+    """Limit, spending and remaining budget of one account at one point in time.
+
+    A currency is a quantity that the account limits, such as "epsilon", "rho" or "delta".
 
     Attributes
     ----------
@@ -51,7 +53,7 @@ class Balance:
 
     @property
     def spent(self) -> dict[str, float]:
-        """Total cost in each currency, rounded up. The total only records the charges; it is not a guarantee (T14)."""
+        """Total charged cost in each currency, rounded up: a record of the charges, not a guarantee (T14)."""
         rule = self.facts.rule
         return {name: round_up(amount(rule, name, self.meters[name].spent)) for name in rule.names}
 
@@ -61,7 +63,7 @@ class Balance:
         return limits(self.facts.rule)
 
     def left(self, name: str) -> Fraction:
-        """Return the amount that can still be charged in one currency, regardless of the ancestors.
+        """Return the amount that can still be charged in one currency, regardless of the limits of ancestors.
 
         Parameters
         ----------
@@ -128,7 +130,7 @@ class Balance:
 
 @dataclass(frozen=True)
 class Spendable:
-    """Amount that an account and all its ancestors cover; releases of other kinds may cost more.
+    """Amount that an account and all its ancestors cover; see `Ledger.spendable` for limits of different types.
 
     Attributes
     ----------

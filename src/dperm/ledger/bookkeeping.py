@@ -127,7 +127,7 @@ def _require_same_unit(facts: AccountFacts, parent: AccountFacts) -> None:
             argument="unit",
             rule=f"must equal the unit {parent.unit!r} of the parent {parent.name!r}, word for word",
             got=repr(facts.unit),
-            remedy="A charge for one unit is no charge for another.",
+            remedy="A charge for one unit does not cover another unit.",
         )
 
 

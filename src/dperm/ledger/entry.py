@@ -19,10 +19,15 @@ BEGINNING = "0" * 64
 
 
 class EntryKind(StrEnum):
-    """Kind of a ledger entry."""
+    """Kind of a ledger entry.
+
+    ``OPEN`` opens an account, ``LIMIT`` changes its limit, ``APPROVE`` approves a request, and ``RESERVE`` charges a
+    release. ``LEASE`` permits noise draws under a reservation, ``STAGE`` records a finished stage of it, and ``COMMIT``
+    or ``BURN`` closes it.
+    """
 
     OPEN = "open"
-    """Opening of an account with data set, unit of privacy and limit; always the first entry."""
+    """Opening of an account with its data set, unit of privacy and limit; always the first entry."""
 
     LIMIT = "limit"
     """Change of the limit, with author and reason."""
@@ -34,16 +39,16 @@ class EntryKind(StrEnum):
     """Charge of a release, before its noise is drawn."""
 
     LEASE = "lease"
-    """Permission for the holder of a reservation to draw noise up to a total number of draws; the run can resume."""
+    """Permission for the holder of a reservation to draw noise up to a total number of draws, for a resumable run."""
 
     STAGE = "stage"
     """Facts of a finished stage of an open reservation; it costs nothing."""
 
     COMMIT = "commit"
-    """Close of a reservation with the digest of the released value."""
+    """Closing of a reservation with the digest of the released value."""
 
     BURN = "burn"
-    """Close of a reservation without a release; it stays charged."""
+    """Closing of a reservation without a release; the reservation stays charged."""
 
 
 @dataclass(frozen=True)
@@ -53,22 +58,23 @@ class Entry:
     Attributes
     ----------
     account, seq
-        Account name, and entry number, starting at 1.
+        Account name, and number of the entry in the account, starting at 1.
     kind
         Kind of the entry.
     request_id
-        Id of a reservation or an approval.
+        Id of the reserved or approved request; None for other kinds of entry.
     about
-        Number of the reservation to which a lease, stage, commit or burn refers.
+        Number of the reservation to which a lease, stage, commit or burn refers; None for other kinds of entry.
     cost
-        Charge of a reservation, in whole units of each currency, rounded up.
+        Charge of a reservation in each currency, such as "epsilon": a whole number of the account's smallest units,
+        rounded up. Empty for other kinds of entry.
     body
         All other content, as plain JSON data.
     meters
-        Capacity and total of each currency after this entry, in units. The last entry therefore states the balance of
-        the account; a table of totals that disagrees with it is rejected.
+        Capacity and total charge in each currency after this entry, in the same units. The last entry therefore states
+        the balance of the account. A ledger whose table of totals disagrees with the last entry is rejected.
     at
-        Time of writing, UTC, in ISO 8601.
+        Time of writing in UTC, in ISO 8601 format.
     previous, hash
         SHA-256 hash of the previous entry, and SHA-256 hash of this entry, including ``previous``.
     """
@@ -94,7 +100,7 @@ class Entry:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def with_hash(self) -> "Entry":
-        """Return the same entry with its hash."""
+        """Return a copy of the entry whose ``hash`` is set to ``content_hash``."""
         return replace(self, hash=self.content_hash)
 
 

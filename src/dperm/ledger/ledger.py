@@ -38,12 +38,12 @@ from dperm.privacy.guarantee import AnyGuarantee
 @final
 @dataclass(frozen=True, repr=False)
 class Ledger:
-    """Budget account that persists across processes.
+    """Ledger account: a privacy budget that persists across processes.
 
-    Each charge is stored durably before the release that it pays for is computed.
+    Each charge is stored durably before its release is computed.
 
-    The object stores only names, not a connection. All copies therefore charge the same account: clones of an
-    estimator, joblib workers, or a pickle on another machine.
+    The object stores only names, not a connection. So all copies of the object charge the same account. Examples are
+    copies in clones of an estimator, in joblib workers, or in a pickle that is loaded on another machine.
 
     Attributes
     ----------
@@ -52,13 +52,13 @@ class Ledger:
     account
         Name of the account; None if the ledger has only one account.
     request_id
-        Id of the next release. A second release with the same id is refused without a charge.
+        Id of the next release; None draws a random id. A second release with the same id is refused without a charge.
 
     Notes
     -----
     **Guarantees.** All charged releases together satisfy the limit of the account (T14), even if they are chosen
     adaptively, and even after crashes. If the limit was changed, the largest limit so far applies, provided that no
-    limit was raised in response to releases (``change_limit``). Failures after a charge are not refunded.
+    limit was raised in response to releases (``change_limit``). A charge is not refunded if a later step fails.
 
     Examples
     --------
@@ -111,35 +111,38 @@ class Ledger:
         limit
             Total budget: PureDP, ApproxDP, ZCDP, GDP, or RDP at one order.
         dataset, unit
-            Name of the data set, and what one record stands for.
+            Name of the data set, and meaning of one record, such as "one person".
         account
-            Name of the account.
+            Name of the account, which must be new in the ledger.
         blocks
-            For ApproxDP, the number of releases that share delta.
+            Number of releases that share delta; required for an ApproxDP limit, and left out for other limits.
         composition
-            For ApproxDP, "basic" adds epsilons. "advanced" adds their squares, and is better for many small releases.
+            Composition rule for an ApproxDP limit: "basic" adds epsilons, and "advanced" adds their squares, which is
+            better for many small releases.
         parents
-            Accounts of overlapping or source data sets; every charge applies to them too.
+            Names of the accounts of overlapping or source data sets; every charge also applies to these accounts.
         approval
-            Whether every release needs an approval of its request id.
+            Whether every release needs a prior approval of its request id.
         files
-            Files of the data set; `dperm fit` refuses any other file.
+            Files of the data set; ``dperm fit`` refuses any other file.
 
         Returns
         -------
         Ledger
-            Handle of the new account.
+            The new account.
 
         Raises
         ------
         LedgerError
-            If the account exists, or the ledger cannot be written.
+            If the account exists, a parent does not exist, or the ledger cannot be written.
+        ParameterError
+            If an argument is invalid, or ``unit`` differs from the unit of a parent.
 
         Warns
         -----
         DpermWarning
-            If another account has the same data set and neither account is an ancestor of the other, or if the limit
-            exceeds the remaining budget of an ancestor.
+            If an account that is not an ancestor has the same data set, or if the limit exceeds the remaining budget of
+            an ancestor.
         """
         account = new_name("account", account)
         ledger, paths, above = cls(location_of(location), account), _paths(files), _names(parents)
@@ -160,9 +163,9 @@ class Ledger:
             bookkeeping.open_account(books, replace(facts, fingerprints=prints))
         if same:
             warnings.warn(
-                f"account {same[0]!r} is about the same data set, {dataset!r}, and is no parent of {account!r}: what "
-                f"holds for both together is the sum of their limits. With {arg('parents', same[:1])} it is "
-                f"charged for the releases of {account!r} too.",
+                f"account {same[0]!r} is about the same data set, {dataset!r}, and is not a parent of "
+                f"{account!r}: the joint guarantee of both accounts is the sum of their limits. With "
+                f"{arg('parents', same[:1])}, releases of {account!r} are charged to {same[0]!r} too.",
                 DpermWarning,
                 stacklevel=2,
             )
@@ -197,22 +200,22 @@ class Ledger:
 
     @property
     def spent(self) -> dict[str, float]:
-        """Total of the charged costs, rounded up. The total only records the charges; it is not a guarantee (T14)."""
+        """Total charged cost in each currency, rounded up: a record of the charges, not a guarantee (T14)."""
         return self._balance().spent
 
     @property
     def capacity(self) -> dict[str, float]:
-        """Limit in each currency, rounded down."""
+        """Limit in each currency of the account, such as "epsilon" or "rho", rounded down."""
         return limits(self.account_facts.rule)
 
     @property
     def remaining(self) -> AnyGuarantee:
         """Unspent part of the account's own limit, rounded down.
 
-        If the limit is not divided into blocks, one release can use all of it. Otherwise, under ApproxDP, every release
-        takes one share of delta, ``account_facts.share``, and the delta of this property covers all remaining blocks.
-        If no block is left, nothing can be charged, and epsilon is 0 as well. An account with parents may have less to
-        spend, since every charge also applies to the parents; see ``spendable``.
+        Under limits other than ApproxDP, one release can use the whole remaining amount. Under ApproxDP, every release
+        takes one share of delta, ``account_facts.share``, and the delta of this property is the sum of all unused
+        shares. If no share is left, nothing can be charged, and epsilon is 0 as well. An account with parents may have
+        less to spend, since every charge also applies to the parents; see ``spendable``.
         """
         return self._balance().remaining
 
@@ -221,16 +224,18 @@ class Ledger:
         """Largest amount that the account and all its ancestors are known to cover, rounded down.
 
         The amount is at most ``remaining``, and equal to ``remaining`` without parents. If all accounts have limits of
-        the same kind, one release of this amount is covered. If, under ApproxDP, delta is shared, this is a release
-        with the epsilon shown and one share of delta, ``account_facts.share``; the delta shown is this share times the
-        smallest number of remaining releases among the accounts. Releases of other kinds, such as pure DP, may cost
-        more. If an ancestor has a limit of a different kind, the amount is the cost of a release with Gaussian noise,
-        or with Laplace noise if one of the accounts covers only pure DP.
+        the same kind, they cover one release of this amount. Under ApproxDP, they cover one release with this epsilon
+        and one share of delta, ``account_facts.share``. The delta of this property is this share times the smallest
+        number of remaining releases among the accounts. Releases of other kinds, such as pure DP, may cost more.
+
+        If an ancestor has a limit of a different kind, the amount is the cost of the largest covered release with
+        Gaussian noise, or with Laplace noise if one of the accounts covers only pure DP. Releases of other kinds may
+        then be covered at a higher cost, or refused at a lower one.
         """
         return spendable(self.balances()).guarantee
 
     def balances(self) -> tuple[Balance, ...]:
-        """Return the balances of the account and of its ancestors, in one consistent snapshot of the ledger."""
+        """Return the balance of the account, then those of its ancestors, from one snapshot of the ledger."""
         return consult(self._store, lambda books: balances(books, self._name(books)))
 
     def accounts(self) -> tuple[str, ...]:
@@ -242,7 +247,7 @@ class Ledger:
         return consult(self._store, lambda books: tuple(books.entries(self._name(books))))
 
     def bookings(self) -> tuple[Booking, ...]:
-        """Return every charge with its outcome."""
+        """Return every charge to the account with its outcome, in the order of the charges."""
 
         def query(books: Books) -> tuple[Booking, ...]:
             name = self._name(books)
@@ -251,7 +256,7 @@ class Ledger:
         return consult(self._store, query)
 
     def booking(self, request_id: str) -> Booking | None:
-        """Return the charge of one request with its outcome.
+        """Return the charge of one request to the account, with its outcome.
 
         Parameters
         ----------
@@ -273,9 +278,15 @@ class Ledger:
         return next(iter(consult(self._store, query)), None)
 
     def anchor(self) -> Anchor:
-        """Return a signed anchor of the last entry, to be stored elsewhere.
+        """Return a signed anchor of the last entry of the account, to be stored outside the ledger.
 
-        Without a stored anchor, a rollback of the ledger to an older copy cannot be detected.
+        With a stored anchor, `verify` detects a rollback of the ledger to any copy that is older than the anchor, even
+        if the .lock file beside the ledger was rolled back too.
+
+        Returns
+        -------
+        Anchor
+            The anchor.
 
         Raises
         ------
@@ -321,7 +332,7 @@ class Ledger:
         self._store.backup(target)
 
     def fingerprint(self, path: str | os.PathLike[str]) -> str:
-        """Return the keyed fingerprint of a file. Without the ledger, the fingerprint reveals nothing.
+        """Return the keyed fingerprint of a file. Without the key in the ledger, the fingerprint reveals nothing.
 
         Parameters
         ----------
@@ -331,7 +342,7 @@ class Ledger:
         Returns
         -------
         str
-            Fingerprint in hexadecimal.
+            Fingerprint: "hmac-sha256:" and 64 hexadecimal digits.
         """
         found = self.fingerprinting()
         with open(path, "rb") as file:
@@ -340,7 +351,7 @@ class Ledger:
         return found.text
 
     def fingerprinting(self) -> Fingerprint:
-        """Return a fingerprint object for empty content; update it while a file is read."""
+        """Return a fingerprint object without content; call its ``update`` with each block of a file."""
         return Fingerprint(consult(self._store, lambda books: books.identity().fingerprint_key))
 
     def check(self, event: Event) -> None:
@@ -354,7 +365,8 @@ class Ledger:
         Raises
         ------
         BudgetError
-            If a limit does not cover the event.
+            If a limit does not cover the event, an approval is missing, or the request id was used for a different
+            event.
         LedgerError
             If the ledger cannot be read or trusted.
         AdjacencyError, ConversionError
@@ -433,11 +445,11 @@ class Ledger:
         return LedgerReservation(self.location, places, asked, repeated, token)
 
     def change_limit(self, limit: AnyGuarantee, *, reason: str, by: str) -> None:
-        """Change the size of the budget. A public entry of the ledger records the time, the author and the reason.
+        """Change the limit of the account. A public entry of the ledger records the time, the person and the reason.
 
         After an increase, the guarantee is the new, larger limit (``promise``); the smaller limit no longer holds. A
-        limit that is raised in response to releases is not fixed in advance and guarantees nothing. A lowered limit
-        stops further charges, but does not improve the guarantee.
+        limit that is raised in response to releases is not fixed in advance and guarantees nothing. A lower limit
+        restricts further charges, but does not improve the guarantee.
 
         Parameters
         ----------
@@ -446,12 +458,14 @@ class Ledger:
         reason
             Reason, stored in the public entry.
         by
-            Name of the author, stored in the public entry.
+            Name of the person who changes the limit, stored in the public entry.
 
         Raises
         ------
         ParameterError
             If the limits differ in kind, adjacency, delta or Rényi order.
+        BudgetError
+            If the new limit is smaller than the spent amount.
         LedgerError
             If the ledger cannot be written.
         """
@@ -463,7 +477,8 @@ class Ledger:
     def approve(self, request_id: str, *, reason: str, by: str, event: Event | None = None) -> None:
         """Approve one release by its request id.
 
-        The release of a child account is approved under the child's name and the request id, such as ``north/fit-7``.
+        A parent account approves the release of a child account under the name of the child and the request id, such as
+        ``north/fit-7``.
 
         Parameters
         ----------
@@ -472,12 +487,14 @@ class Ledger:
         reason
             Reason, stored in the public entry.
         by
-            Name of the author, stored in the public entry.
+            Name of the approver, stored in the public entry.
         event
             The only event that the approval covers; None covers any event.
 
         Raises
         ------
+        BudgetError
+            If the request is already approved.
         LedgerError
             If the ledger cannot be written.
         """
@@ -488,10 +505,11 @@ class Ledger:
             bookkeeping.approve(books, account, request_id, body)
 
     def burn(self, request_id: str, *, reason: str, by: str) -> None:
-        """Close the open charge of a run that is gone, for example after SIGKILL. It stays charged to all accounts.
+        """Close the open charge of a run that has died, for example after SIGKILL. The cost stays charged.
 
-        Only a person can decide that a run is gone: it may be on another machine, or may resume from a checkpoint. A
-        run that is still alive cannot commit afterwards, so it releases nothing. Burning a charge twice has no effect.
+        Only a person can decide that a run has died, because it may be on another machine, or may resume from a
+        checkpoint. A run that is still alive cannot commit afterwards, so it releases nothing. The charges in all
+        ancestors are closed too. Repeating the call has no effect.
 
         Parameters
         ----------
@@ -500,12 +518,12 @@ class Ledger:
         reason
             Reason, stored in the public entry.
         by
-            Name of the author, stored in the public entry.
+            Name of the person who closes the charge, stored in the public entry.
 
         Raises
         ------
         BudgetError
-            If the request was never charged to this account, or its release is committed.
+            If the request was never charged to this account, or its release was committed.
         ParameterError
             If the charge was made through a child account.
         LedgerError

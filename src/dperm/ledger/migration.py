@@ -18,7 +18,7 @@ class Migration:
     Attributes
     ----------
     before, after
-        Format of the ledger before and after; equal if there was nothing to do.
+        Format number of the ledger before and after the call; equal if there was nothing to do.
     backup
         File with the previous ledger; None if there was nothing to do.
     """
@@ -58,8 +58,8 @@ def migrate(location: str | os.PathLike[str], backup: str | os.PathLike[str] | N
     Raises
     ------
     LedgerError
-        If the ledger cannot be read or written, fails its verification, or the backup cannot be written. The ledger is
-        then unchanged.
+        If the ledger cannot be read or written or fails its verification, or if the backup cannot be written. The
+        ledger is then unchanged.
     ParameterError
         If the directory of ``backup`` does not exist.
     """

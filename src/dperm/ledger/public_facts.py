@@ -19,7 +19,7 @@ def plain_facts(facts: Mapping[str, object] | None) -> dict[str, object]:
     Raises
     ------
     ParameterError
-        If the facts are no JSON data, too long or too deep.
+        If the facts are not JSON data, too long or too deep.
     """
     try:
         text = json.dumps(dict(facts or {}), allow_nan=False)

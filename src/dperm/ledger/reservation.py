@@ -28,20 +28,21 @@ Result = TypeVar("Result")
 @final
 @dataclass(frozen=True)
 class LedgerReservation:
-    """Charge to an account and its ancestors, as a `Reservation`.
+    """Reservation made by `Ledger.reserve`: one charge to an account and to its ancestors, for one release.
 
     Attributes
     ----------
     location
-        Location of the ledger.
+        Path of the ledger file, or URL of its database.
     places
-        Entry of this charge in the account, followed by the entries in its ancestors.
+        References to the entry of this charge in the account, and to its entries in the ancestors.
     request_id
         Id of the request; random if none was given.
     repeated
-        Whether the id was already reserved. If it was, draw no noise.
+        Whether the id had been reserved before. If True, draw no noise.
     holder
-        Fencing token of this object; a lease names the token of its holder.
+        Random token of this object. The ledger uses it to recognize the only object that may draw noise under a lease;
+        see ``take_over``.
     """
 
     location: str = field(repr=False)
@@ -72,6 +73,8 @@ class LedgerReservation:
         ------
         BudgetError
             If the reservation was burned, or committed with a different digest.
+        SupersededError
+            If another holder has taken over.
 
         Notes
         -----
@@ -91,11 +94,13 @@ class LedgerReservation:
         ------
         BudgetError
             If the reservation was committed.
+        SupersededError
+            If another holder has taken over.
         """
         self._close(EntryKind.BURN, {"reason": checked_text("reason", reason)})
 
     def record_stage(self, name: str, facts: Mapping[str, object]) -> None:
-        """Append the facts of a finished stage to this open reservation, durably. A stage costs nothing.
+        """Durably append the facts of a finished stage to this open reservation. A stage costs nothing.
 
         Parameters
         ----------
@@ -122,17 +127,17 @@ class LedgerReservation:
         self._change(lambda books: bookkeeping.record_stage(books, place, self.holder, name=known, facts=public))
 
     def take_over(self, draws: int) -> int:
-        """Make this object the only holder of the reservation, durably.
+        """Durably make this object the only holder of the reservation, to resume a run under the same charge.
 
         Parameters
         ----------
         draws
-            Number of noise draws that this run has already made.
+            Number of noise draws that the run had made at its checkpoint.
 
         Returns
         -------
         int
-            Number of draws to count as made, including all leased draws.
+            Number of draws that count as made: ``draws``, or the number leased to the previous holder if larger.
 
         Raises
         ------
@@ -143,12 +148,12 @@ class LedgerReservation:
         return self._change(lambda books: bookkeeping.take_over(books, place, self.holder, draws))
 
     def lease(self, draws: int) -> None:
-        """Allow this holder ``draws`` noise draws in total, durably.
+        """Durably record that this holder may make ``draws`` noise draws in total.
 
         Parameters
         ----------
         draws
-            Total number of noise draws.
+            Total number of noise draws since the start of the run.
 
         Raises
         ------
@@ -235,24 +240,27 @@ class BookedStage:
 
 @dataclass(frozen=True)
 class Booking:
-    """One charge and its outcome. The cost stays charged whatever the outcome.
+    """One charge to an account and its outcome. The cost stays charged, whatever the outcome.
 
     Attributes
     ----------
     seq, at
-        Number and time of the reservation.
+        Number of the reservation's entry, and the time at which it was written.
     request_id
-        Id of the request. For a charge made through a child account, the id is prefixed with the name of the child.
+        Id of the request. For a charge made through a child account, the id starts with the name of the child, such as
+        ``north/fit-7``.
     event
-        Charged event, as a JSON-ready mapping.
+        Charged event, as a mapping of plain JSON data.
     cost
-        Cost by currency, rounded up.
+        Cost in each currency of the account, such as "epsilon", rounded up.
     state
-        Reserved (the run is in progress, or crashed), committed or burned.
-    digest, reason
-        Digest of the released value, and reason why the charge was burned; None if not applicable.
+        Reserved (the run is in progress, or has crashed), committed or burned.
+    digest
+        Digest of the released value; None if the charge was not committed.
+    reason
+        Reason why the charge was burned; None if it was not burned.
     facts
-        Facts reported by the run, such as noise distribution, versions and use of a seed.
+        Facts reported by the run, such as its noise distribution, the versions of its packages and the use of a seed.
     stages
         Finished stages of the release, in order, each with ``seq``, ``at``, ``name`` and ``facts``.
     """

@@ -34,13 +34,13 @@ class Verification:
     Attributes
     ----------
     ledger
-        Id of the ledger; "" if it could not be read.
+        ID of the ledger; "" if the ledger could not be read.
     accounts
-        Verified accounts by name.
+        Verified accounts, keyed by account name.
     problems
         Problems found, as sentences; empty if there are none.
     anchors
-        Number of compared anchors.
+        Number of anchors that were compared with the ledger.
     """
 
     ledger: str
@@ -58,8 +58,8 @@ def verify(location: str | os.PathLike[str], anchors: Iterable[Anchor] = (), *, 
     """Verify all entries in one consistent snapshot of a ledger.
 
     The hash chain reveals changed, removed or inserted entries, and adding up the charges reveals wrong totals or
-    exceeded limits. Only ``anchors`` reveal that the last entries are missing, since the remaining entries also form a
-    valid ledger.
+    exceeded limits. The remaining entries of an older copy also form a valid ledger: the .lock file beside a ledger
+    file reveals that the last entries are missing. If this file is missing or was rolled back too, only ``anchors`` do.
 
     Parameters
     ----------

@@ -34,8 +34,8 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
     dim
         Number of entries of the value.
     numerical_error
-        Bound on the error of the computed value, in the same norm, for every data set. Twice this bound is added to the
-        sensitivity.
+        Bound on the error of the computed value, in the mechanism's norm, for every data set. Twice this bound is added
+        to the sensitivity.
 
     Notes
     -----
@@ -66,17 +66,17 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
 
     @property
     def scale(self) -> float:
-        """Scale of the noise: the standard deviation of a Gaussian, or b of a Laplace distribution."""
+        """Scale of the noise: the standard deviation of Gaussian noise, or b of Laplace or gamma-norm noise."""
         return self.calibration.scale
 
     @property
     @abstractmethod
     def standard_deviation(self) -> float:
-        """Standard deviation of the noise in one coordinate; comparable between mechanisms, unlike ``scale``."""
+        """Standard deviation of the noise in one coordinate; unlike ``scale``, it is comparable between mechanisms."""
 
     @abstractmethod
     def error_bound(self, probability: float) -> float:
-        """Return the t with P(abs(noise) > t) = probability, for one coordinate; 0.05 gives a 95 % interval.
+        """Return the t with P(abs(noise) > t) = probability, for one coordinate; 0.05 gives a 95 % bound.
 
         Parameters
         ----------
@@ -96,9 +96,9 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
         Parameters
         ----------
         value
-            Flat value to which noise is added.
+            One-dimensional array to which noise is added.
         stream
-            Random bits of the release.
+            Stream of random bits.
 
         Returns
         -------
@@ -126,7 +126,7 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
         }
 
     def release(self, value: ArrayLike, budget: Budget | None = None, *, bits: Bits | None = None) -> Release[Numbers]:
-        """Release ``value`` plus noise, in the shape of ``value``; a float for a scalar.
+        """Release ``value`` plus noise, in the shape of ``value``; a scalar gives a float.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
         Returns
         -------
         Release
-            Value, guarantee, profile, event and record.
+            Noisy value, with guarantee, profile, event and record.
 
         Raises
         ------
@@ -174,7 +174,7 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
         Returns
         -------
         ndarray
-            Flat array of doubles.
+            Array of doubles, in the shape of ``value``.
 
         Raises
         ------

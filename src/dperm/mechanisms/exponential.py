@@ -69,28 +69,32 @@ def score_span(sensitivity: float, *, monotone: bool, numerical_error: float) ->
 class ExponentialMechanism(Mechanism[Floats, Any]):
     """Selection of one public candidate by private scores with a known sensitivity (T8).
 
-    Let r be the rate. Between neighbours, let every score change by an amount in [a, b].
+    Let u_h be the score of candidate h, r the rate, and [a, b] an interval that contains the change of every score
+    between neighbours.
 
-    - *exponential*: P(h) = e^(r u_h) / Z. The numerator changes by a factor in [e^ra, e^rb], and so does Z. The loss
-      is at most r (b - a).
-    - *permute_and_flip* selects the largest u_h + X_h with exponential X_h of rate r. With m the largest score, X_h > m
-    - u_h has probability e^-r(m - u_h), the probability that the coin of candidate h lands heads. Since exponential
-      variables are memoryless, all candidates with heads are then equally likely to win. Given the other X, h wins if
-      X_h > t. Between neighbours t changes by at most b - a, which changes P(X_h > t) = e^(-r max(t, 0)) by a factor of
-      at most e^(r (b - a)).
+    - *exponential* selects h with probability P(h) = e^(r u_h) / Z, where Z is the sum of all numerators. Between
+      neighbours, the numerator changes by a factor in [e^(ra), e^(rb)], and so does Z. The privacy loss is therefore at
+      most r (b - a).
+    - *permute_and_flip* flips a coin for each candidate in random order, and selects the first candidate whose coin
+      lands heads. With m the largest score, the coin of h lands heads with probability e^(-r (m - u_h)). This is
+      equivalent to selecting the largest u_h + X_h, where the X_h are independent exponential variables of rate r. The
+      coin of h corresponds to the event X_h > m - u_h, which has the same probability as heads. As exponential
+      variables are memoryless, all candidates with heads are equally likely to be selected. Given the other variables,
+      h is selected if X_h exceeds a threshold t. Between neighbours, t changes by at most b - a, which changes
+      P(X_h > t) = e^(-r max(t, 0)) by a factor of at most e^(r (b - a)).
 
-    Both rules satisfy epsilon-DP with epsilon = r (b - a), where b - a = 2 Delta, or Delta for monotone scores. The
-    draw is exact, even for ties, and treats the scores as exact numbers.
+    Both rules satisfy epsilon-DP with epsilon = r (b - a). For exact scores of sensitivity Delta, b - a is 2 Delta, or
+    Delta if the scores are monotone. The draw is exact, even for ties, and treats the scores as exact numbers.
 
     Parameters
     ----------
     sensitivity
         Largest change Delta of any candidate's score under the goal's adjacency.
     goal
-        PureDP or ApproxDP.
+        PureDP or ApproxDP; the delta of an ApproxDP goal is not used.
     candidates
-        Public candidates, as their number (the release is an index) or as a list (the release is a candidate of the
-        list).
+        Number of public candidates (the release is then an index, from 0), or a list of the public candidates (the
+        release is then an element of the list).
     monotone
         Whether adding a record changes the scores of all candidates in the same direction. True is accepted only under
         add_remove: a replacement combines a removal and an addition, which change scores in opposite directions.
@@ -144,9 +148,9 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
         sensitivity
             Largest change of any candidate's score under the adjacency of the goal.
         goal
-            PureDP or ApproxDP.
+            PureDP or ApproxDP; the delta of an ApproxDP goal is not used.
         candidates
-            Number of public candidates, or a list of candidates.
+            Number of public candidates, or a list of the public candidates.
         monotone
             Whether adding a record changes the scores of all candidates in the same direction.
         numerical_error
@@ -163,6 +167,10 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
         ------
         ParameterError
             If an argument is out of range.
+        AdjacencyError
+            If ``monotone`` is True and the goal is under replace_one.
+        ConversionError
+            If ``goal`` is neither PureDP nor ApproxDP.
         """
         return cls(
             sensitivity,
@@ -215,7 +223,7 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
 
     @property
     def public_constants(self) -> dict[str, object]:
-        """Selection rule, sensitivity, number of candidates and rate."""
+        """Selection rule, sensitivity and other properties of the scores, number of candidates, and rate."""
         return {
             "mechanism": "exponential",
             "selection": self.selection.value,
@@ -227,15 +235,16 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
         }
 
     def error_bound(self, probability: float) -> float:
-        """Return a bound on the difference between the best score and the selected score (T8).
+        """Return a bound on the difference between the best score and the score of the selected candidate (T8).
 
-        P(u_h <= OPT - (log|H| + t) / r) <= e^-t for either selection rule, since P(h) <= e^-r(OPT - u_h). Inexact
-        scores add 2 tau.
+        Let OPT be the best score, and H the set of candidates. Under either selection rule, P(h) <= e^(-r (OPT - u_h))
+        for every candidate h. The selected candidate therefore has P(u_h <= OPT - (log|H| + t) / r) <= e^-t for every
+        t. Numerical errors of at most tau in every score add 2 tau to the bound.
 
         Parameters
         ----------
         probability
-            Probability that the bound is exceeded, in (0, 1).
+            Probability that the bound is exceeded, in (0, 1].
 
         Returns
         -------
@@ -251,7 +260,7 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
         return raised((math.log(self.size) - math.log(probability)) / self.rate + 2 * self.numerical_error)
 
     def release(self, scores: ArrayLike, budget: Budget | None = None, *, bits: Bits | None = None) -> Release[Any]:
-        """Release one of the candidates, or its index if only their number was declared.
+        """Release the selected candidate, or its index if only the number of candidates was declared.
 
         Parameters
         ----------

@@ -39,7 +39,7 @@ class GammaNormNoise(AdditiveMechanism):
         dim
             Number of entries of the value.
         numerical_error
-            Bound on the error of the computed value, in the norm of the sensitivity, for every data set.
+            Bound on the L2 error of the computed value, for every data set.
 
         Returns
         -------
@@ -57,16 +57,16 @@ class GammaNormNoise(AdditiveMechanism):
 
     @property
     def spread(self) -> float:
-        """Standard deviation of one coordinate, divided by the scale."""
+        """Standard deviation of the noise in one coordinate, divided by the scale."""
         return gamma_norm_deviation(1.0, self.statistic.dim)
 
     @property
     def standard_deviation(self) -> float:
-        """Standard deviation sqrt(d + 1) b of one coordinate."""
+        """Standard deviation sqrt(d + 1) b of the noise in one coordinate, for dimension d and scale b."""
         return gamma_norm_deviation(self.scale, self.statistic.dim)
 
     def error_bound(self, probability: float) -> float:
-        """Return the t with P(abs(noise) > t) = probability, for one coordinate.
+        """Return the t with P(abs(noise) > t) = probability, for one coordinate of gamma-norm noise.
 
         Parameters
         ----------
@@ -83,22 +83,21 @@ class GammaNormNoise(AdditiveMechanism):
 
 @dataclass(frozen=True)
 class GammaNormMechanism(GammaNormNoise):
-    """Value plus noise of density ~ e^(-epsilon ||x||_2 / Delta), calibrated to an L2 sensitivity and a goal (T7).
+    """Value plus noise of density proportional to e^(-epsilon ||x||_2 / Delta), for an L2 sensitivity Delta (T7).
 
-    The guarantee is exactly pure. At most 2^20 dimensions are supported. A draw takes about 1.5 microseconds per
-    coordinate. For larger vectors use `LaplaceMechanism.calibrate_l2`.
+    The guarantee is exactly pure: delta is 0. At most 2^20 dimensions are supported. A draw takes about 1.5
+    microseconds per coordinate. For larger vectors, use `LaplaceMechanism.calibrate_l2`.
 
     Parameters
     ----------
     sensitivity
         L2 sensitivity of the value, under the adjacency of the goal.
     goal
-        PureDP or ApproxDP.
+        PureDP or ApproxDP; the delta of an ApproxDP goal is not used.
     dim
         Number of entries of the value.
     numerical_error
-        Bound on the error of the computed value, in the same norm, for every data set. Twice this bound is added to the
-        sensitivity.
+        Bound on the L2 error of the computed value, for every data set. Twice this bound is added to the sensitivity.
 
     Examples
     --------
@@ -114,7 +113,7 @@ class GammaNormMechanism(GammaNormNoise):
 
     @cached_property
     def calibration(self) -> Calibration:
-        """Scale b = Delta' / epsilon; the standard deviation of one coordinate is sqrt(d + 1) b."""
+        """Calibration with scale b = Delta' / epsilon, where Delta' is the sensitivity of the rounded value."""
         epsilon = pure_epsilon(self.goal, type(self).__name__)
         if self.statistic.dim > MOST_DIM:
             raise ParameterError(
@@ -127,7 +126,7 @@ class GammaNormMechanism(GammaNormNoise):
 
     @cached_property
     def event(self) -> Event:
-        """Pure event with epsilon = Delta' / b, rounded up; at most the epsilon of the goal."""
+        """Pure event with epsilon = Delta' / b as in `calibration`, rounded up; at most the epsilon of the goal."""
         return Pure(quotient_up(self.calibration.sensitivity, self.scale), self.goal.adjacency)
 
     @property
@@ -141,9 +140,9 @@ class GammaNormMechanism(GammaNormNoise):
         Parameters
         ----------
         value
-            Flat value to which noise is added.
+            One-dimensional array to which noise is added.
         stream
-            Random bits of the release.
+            Stream of random bits.
 
         Returns
         -------

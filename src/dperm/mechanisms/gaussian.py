@@ -27,7 +27,7 @@ from dperm.privacy.guarantee import AnyGuarantee
 class GaussianMechanism(AdditiveMechanism):
     """Value plus N(0, scale^2 I) noise, calibrated to an L2 sensitivity and a goal (T6).
 
-    Gaussian noise gives no pure guarantee.
+    Gaussian noise never satisfies pure DP: its delta is positive for every epsilon.
 
     Parameters
     ----------
@@ -38,11 +38,10 @@ class GaussianMechanism(AdditiveMechanism):
     dim
         Number of entries of the value.
     numerical_error
-        Bound on the error of the computed value, in the same norm, for every data set. Twice this bound is added to the
-        sensitivity.
+        Bound on the L2 error of the computed value, for every data set. Twice this bound is added to the sensitivity.
     grade
-        "exact", or "fast" for floating-point noise. For "fast", the stated guarantee is the guarantee of the ideal
-        mechanism (T10).
+        "exact" for noise drawn exactly on a grid, or "fast" for floating-point noise. With "fast", the stated
+        guarantee is the guarantee of the ideal mechanism (T10).
 
     Examples
     --------
@@ -82,10 +81,10 @@ class GaussianMechanism(AdditiveMechanism):
         dim
             Number of entries of the value.
         numerical_error
-            Bound on the error of the computed value, in the norm of the sensitivity, for every data set.
+            Bound on the L2 error of the computed value, for every data set.
         grade
-            "exact", or "fast" for floating-point noise. For "fast", the stated guarantee is the guarantee of the ideal
-            mechanism (T10).
+            "exact" for noise drawn exactly on a grid, or "fast" for floating-point noise. With "fast", the stated
+            guarantee is the guarantee of the ideal mechanism (T10).
 
         Returns
         -------
@@ -103,7 +102,10 @@ class GaussianMechanism(AdditiveMechanism):
 
     @cached_property
     def calibration(self) -> Calibration:
-        """Noise scale sigma = Delta' / mu with the mu of T6, certified by the accountant."""
+        """Calibration with scale sigma = Delta' / mu, certified by the accountant.
+
+        Delta' is the sensitivity of the rounded value, and mu the largest parameter for which mu-GDP implies the goal.
+        """
         return raise_until_certified(
             calibration(self.statistic, gaussian_mu(self.goal)), Certificate(self.goal, Gaussian)
         )
@@ -124,7 +126,7 @@ class GaussianMechanism(AdditiveMechanism):
 
     @property
     def standard_deviation(self) -> float:
-        """Standard deviation of one coordinate, equal to the scale."""
+        """Standard deviation of the noise in one coordinate, equal to the scale."""
         return self.scale
 
     def error_bound(self, probability: float) -> float:
@@ -148,9 +150,9 @@ class GaussianMechanism(AdditiveMechanism):
         Parameters
         ----------
         value
-            Flat value to which noise is added.
+            One-dimensional array to which noise is added.
         stream
-            Random bits of the release.
+            Stream of random bits.
 
         Returns
         -------

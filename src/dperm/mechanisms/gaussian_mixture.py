@@ -35,9 +35,10 @@ SCALE_BITS = 26
 class GaussianMixtureMechanism(GammaNormNoise):
     """Value plus noise whose density approximates the gamma-norm density between two radii, for an L2 sensitivity (T7).
 
-    A finite mixture has Gaussian tails, so the guarantee is **not** pure. The event is `Approximate`, and the record
-    contains eta and tau of the noise (T10e). The mechanism is meant for vectors that are too long for
-    `GammaNormMechanism`. A `GaussianMechanism` usually needs less noise for the same goal.
+    A finite mixture of Gaussians has Gaussian tails, so the guarantee is **not** pure. The event is `Approximate`. The
+    record contains the approximation errors of the noise, a log-ratio eta and a total variation distance tau (T10e).
+    The mechanism is meant for vectors that are too long for `GammaNormMechanism`. A `GaussianMechanism` usually needs
+    less noise for the same goal.
 
     Parameters
     ----------
@@ -48,8 +49,7 @@ class GaussianMixtureMechanism(GammaNormNoise):
     dim
         Number of entries of the value.
     numerical_error
-        Bound on the error of the computed value, in the same norm, for every data set. Twice this bound is added to the
-        sensitivity.
+        Bound on the L2 error of the computed value, for every data set. Twice this bound is added to the sensitivity.
 
     Examples
     --------
@@ -65,12 +65,16 @@ class GaussianMixtureMechanism(GammaNormNoise):
 
     @cached_property
     def mixture(self) -> GaussianMixture:
-        """Atoms of the mixture, with their error bounds."""
+        """Mixture for the dimension of the value, with bounds on its approximation errors."""
         return gaussian_mixture(self.statistic.dim)
 
     @cached_property
     def calibration(self) -> Calibration:
-        """Scale b = Delta' / epsilon, rounded up to a few bits; epsilon is reduced to leave room for eta."""
+        """Calibration with scale b = Delta' / epsilon0, rounded up to 26 significant bits.
+
+        Delta' is the sensitivity of the rounded value. epsilon0 is the epsilon of the goal, reduced to make room for
+        the approximation error eta.
+        """
         goal = checked_goal(self.goal)
         if not isinstance(goal, ApproxDP) or goal.delta == 0:
             raise ConversionError(
@@ -85,14 +89,17 @@ class GaussianMixtureMechanism(GammaNormNoise):
 
     @cached_property
     def event(self) -> Event:
-        """Approximate event with the guarantee of the mixture, whose target distribution is (Delta' / b)-DP."""
+        """Approximate event: the (Delta' / b)-DP of exact gamma-norm noise, weakened by the errors of the mixture.
+
+        Delta' and b are those of `calibration`.
+        """
         target = quotient_up(self.calibration.sensitivity, self.scale)
         epsilon, delta = mixture_guarantee(target, self.mixture)
         return Approximate(epsilon, delta, self.goal.adjacency)
 
     @property
     def law(self) -> Law:
-        """Gaussian mixture on the grid, with its eta and tau."""
+        """Gaussian mixture on the grid, with its approximation errors eta and tau."""
         family = "gamma-norm noise from a finite Gaussian mixture"
         words = f"{family}, rounded to multiples of 2^{self.calibration.grid.exponent}"
         return Law(words, eta=self.mixture.eta, tau=self.mixture.tau, family=family)
@@ -103,9 +110,9 @@ class GaussianMixtureMechanism(GammaNormNoise):
         Parameters
         ----------
         value
-            Flat value to which noise is added.
+            One-dimensional array to which noise is added.
         stream
-            Random bits of the release.
+            Stream of random bits.
 
         Returns
         -------

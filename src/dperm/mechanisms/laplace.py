@@ -36,9 +36,9 @@ from dperm.privacy.rounding import round_up
 
 @dataclass(frozen=True)
 class LaplaceMechanism(AdditiveMechanism):
-    """Value plus independent Laplace noise, calibrated to an L1 sensitivity and a goal (T5).
+    """Value plus Laplace noise, calibrated to an L1 sensitivity and a goal (T5).
 
-    Each coordinate of the value gets its own noise.
+    The noise is drawn independently for each coordinate of the value.
 
     Parameters
     ----------
@@ -49,8 +49,7 @@ class LaplaceMechanism(AdditiveMechanism):
     dim
         Number of entries of the value.
     numerical_error
-        Bound on the error of the computed value, in the same norm, for every data set. Twice this bound is added to the
-        sensitivity.
+        Bound on the L1 error of the computed value, for every data set. Twice this bound is added to the sensitivity.
 
     Examples
     --------
@@ -82,7 +81,7 @@ class LaplaceMechanism(AdditiveMechanism):
         dim
             Number of entries of the value.
         numerical_error
-            Bound on the error of the computed value, in the norm of the sensitivity, for every data set.
+            Bound on the L1 error of the computed value, for every data set.
 
         Returns
         -------
@@ -104,8 +103,8 @@ class LaplaceMechanism(AdditiveMechanism):
     ) -> "LaplaceMechanism":
         """Return the mechanism for an L2 sensitivity and an L2 error, using ||x||_1 <= sqrt(d) ||x||_2.
 
-        For a PureDP goal, the guarantee is pure in any dimension. The root mean square of the noise is sqrt(2d/(d + 1))
-        times that of `GammaNormMechanism`.
+        For a PureDP goal, the guarantee is pure in any dimension d. The root mean square of the noise is
+        sqrt(2d/(d + 1)) times the root mean square of the noise of `GammaNormMechanism`.
 
         Parameters
         ----------
@@ -127,6 +126,8 @@ class LaplaceMechanism(AdditiveMechanism):
         ------
         ParameterError
             If an argument is out of range.
+        ConversionError
+            If Laplace noise cannot satisfy ``goal``.
         """
         root = Fraction(root_up(checks.count("dim", dim), Norm.L2))
         moved = Fraction(sensitivity_up("sensitivity", sensitivity))
@@ -135,7 +136,11 @@ class LaplaceMechanism(AdditiveMechanism):
 
     @cached_property
     def calibration(self) -> Calibration:
-        """Scale b = Delta' / epsilon0 with the epsilon0 of T5, certified by the accountant."""
+        """Calibration with scale b = Delta' / epsilon0, certified by the accountant.
+
+        Delta' is the sensitivity of the rounded value, and epsilon0 the largest quotient Delta' / b that satisfies the
+        goal (T5).
+        """
         return raise_until_certified(
             calibration(self.statistic, laplace_epsilon(self.goal)), Certificate(self.goal, Laplace)
         )
@@ -152,7 +157,7 @@ class LaplaceMechanism(AdditiveMechanism):
 
     @property
     def standard_deviation(self) -> float:
-        """Standard deviation sqrt(2) b of one coordinate."""
+        """Standard deviation sqrt(2) b of the noise in one coordinate, for scale b."""
         return math.sqrt(2) * self.scale
 
     def error_bound(self, probability: float) -> float:
@@ -176,9 +181,9 @@ class LaplaceMechanism(AdditiveMechanism):
         Parameters
         ----------
         value
-            Flat value to which noise is added.
+            One-dimensional array to which noise is added.
         stream
-            Random bits of the release.
+            Stream of random bits.
 
         Returns
         -------
@@ -190,19 +195,20 @@ class LaplaceMechanism(AdditiveMechanism):
 
 @dataclass(frozen=True)
 class DiscreteLaplaceMechanism(AdditiveMechanism):
-    """Integers plus discrete Laplace noise, ``P(z) ~ e^(-|z| epsilon/Delta)``: the geometric mechanism (T5, T5a).
+    """Integers plus discrete Laplace noise, also known as the geometric mechanism (T5, T5a).
 
-    For an integer shift by k, the ratio of the probabilities is at most ``e^(|k|_1 epsilon/Delta)``, so the mechanism
-    is exactly epsilon-DP without rounding. The privacy profile lies above the profile of Laplace noise: for a shift of
-    1 and scale s, the total variation distance is tanh(1/(2s)) instead of 1 - e^(-1/(2s)). The event is therefore
-    `Pure`. The mechanism is best for a single release of counts; in long compositions `LaplaceMechanism` is better.
+    The noise z has probability proportional to ``e^(-|z| epsilon/Delta)``. A shift of the value by an integer vector k
+    changes every probability by a factor of at most ``e^(|k|_1 epsilon/Delta)``, so the mechanism is exactly epsilon-DP
+    without rounding. The privacy profile lies above the profile of Laplace noise: for a shift of 1 and scale s, the
+    total variation distance is tanh(1/(2s)) instead of 1 - e^(-1/(2s)). The event is therefore `Pure` and not
+    `Laplace`. The mechanism is best for a single release of counts; in long compositions, `LaplaceMechanism` is better.
 
     Parameters
     ----------
     sensitivity
         Integer L1 sensitivity of the value, under the adjacency of the goal.
     goal
-        PureDP or ApproxDP.
+        PureDP or ApproxDP; the delta of an ApproxDP goal is not used.
     dim
         Number of entries of the value.
     numerical_error
@@ -231,7 +237,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
         sensitivity
             Integer L1 sensitivity of the value, under the adjacency of the goal.
         goal
-            PureDP or ApproxDP.
+            PureDP or ApproxDP; the delta of an ApproxDP goal is not used.
         dim
             Number of entries of the value.
 
@@ -251,7 +257,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
 
     @cached_property
     def calibration(self) -> Calibration:
-        """Scale Delta / epsilon on the integers, without rounding."""
+        """Calibration with scale Delta / epsilon; the grid is the integers, so the value is not rounded."""
         if self.numerical_error or not float(self.statistic.sensitivity).is_integer():
             raise ParameterError(
                 argument="sensitivity",
@@ -281,7 +287,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
 
     @property
     def standard_deviation(self) -> float:
-        """Standard deviation sqrt(2 q) / (1 - q) of one coordinate, q = e^(-1/s)."""
+        """Standard deviation sqrt(2 q) / (1 - q) of the noise in one coordinate, with q = e^(-1/s) for scale s."""
         return discrete_laplace_deviation(self.scale)
 
     def error_bound(self, probability: float) -> float:
@@ -305,9 +311,9 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
         Parameters
         ----------
         value
-            Flat value to which noise is added.
+            One-dimensional array to which noise is added.
         stream
-            Random bits of the release.
+            Stream of random bits.
 
         Returns
         -------

@@ -29,7 +29,7 @@ class Law:
     words
         Description of the distribution, as stored in the record of a release.
     family
-        Name of the distribution without its grid, such as "Gaussian noise"; ``words`` where there is no grid.
+        Name of the distribution without its rounding grid, such as "Gaussian noise"; ``words`` if there is no grid.
     grade
         "exact" or "fast": exact or floating-point draws.
     eta, tau
@@ -66,9 +66,9 @@ def noise_at(place: str, words: str, family: str) -> str:
 class Mechanism(ABC, Generic[Raw, Value]):
     """Base class of mechanisms, with public parameters, one accounting event, and a ``release`` method.
 
-    A subclass is a frozen dataclass with a field ``goal``. The subclass defines its event, its noise distribution, its
-    public constants, and ``release``, which calls `_release`. The constructor checks all parameters and calibrates the
-    noise, before any data are read.
+    A subclass is a frozen dataclass with a field ``goal``. The subclass defines its event, its noise distribution, the
+    tags of its theorems, its public constants, and ``release``, which calls `_release`. The constructor checks all
+    parameters and calibrates the noise, before any data are read.
 
     Attributes
     ----------

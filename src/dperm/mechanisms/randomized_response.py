@@ -36,16 +36,17 @@ Answers = NDArray[Any]
 class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
     """Randomized response: each value is kept with probability p = e^eps/(e^eps + k - 1), and replaced otherwise (T9).
 
-    A replaced value becomes one of the other categories, chosen uniformly. The mechanism is local: ``release`` runs it
-    independently for each of n values. Replacing a record changes only the distribution of its own answer, so the n
-    answers together cost one epsilon. The number n is public. Since there is no sensitivity, ``calibrate`` takes only
+    Here eps is the epsilon of the goal, and k the number of categories. A replaced value becomes one of the other
+    categories, chosen uniformly. The mechanism is local: ``release`` runs it independently for each of n values.
+    Replacing a record changes only the distribution of the answer of this record, so all n answers together satisfy
+    epsilon-DP with the same epsilon. The number n is public. Since there is no sensitivity, ``calibrate`` takes only
     the goal and the categories.
 
     Parameters
     ----------
     goal
-        PureDP or ApproxDP, under replace_one. The number of answers reveals whether a record is present, so add_remove
-        is refused.
+        PureDP or ApproxDP, under replace_one; the delta of an ApproxDP goal is not used. Goals under add_remove are
+        refused, since the number of answers reveals whether a record is present.
     categories
         Number k >= 2 of public categories 0, ..., k - 1, or the list of categories: all strings, all integers or all
         booleans.
@@ -72,7 +73,7 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
     def calibrate(
         cls, goal: AnyGuarantee, *, categories: int | Sequence[str] | Sequence[int]
     ) -> "RandomizedResponseMechanism":
-        """Return the mechanism with the largest p that satisfies ``goal``.
+        """Return the mechanism with the largest probability of a true answer that satisfies ``goal``.
 
         Parameters
         ----------
@@ -92,6 +93,8 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
             If an argument is out of range.
         AdjacencyError
             If the goal is under add_remove.
+        ConversionError
+            If ``goal`` is neither PureDP nor ApproxDP.
         """
         return cls(goal, categories)
 
@@ -102,12 +105,15 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
 
     @cached_property
     def event(self) -> RandomizedResponse:
-        """Event of one release of any number of answers."""
+        """Accounting event of one release, which is the same for any number of answers."""
         return RandomizedResponse(local_epsilon(self.goal, type(self).__name__), self.size)
 
     @property
     def keep_probability(self) -> float:
-        """Probability p = 1 / (1 + (k - 1) e^-eps) as a double. The draws use the exact probability."""
+        """Probability p = 1 / (1 + (k - 1) e^-eps) of a true answer, as a double.
+
+        The draws use the exact probability.
+        """
         return 1 / (1 + (self.size - 1) * math.exp(-self.event.epsilon))
 
     @property
@@ -140,7 +146,7 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
         Parameters
         ----------
         values
-            One category per record, at least one.
+            One category per record, for at least one record.
         budget
             Budget to charge; None charges nothing.
         bits
@@ -160,16 +166,18 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
 
         Notes
         -----
-        **Guarantees.** All answers together are epsilon-DP under replace-one, with exact draws (T9, T10). Each record
-        draws both a coin flip and an alternative category, regardless of its answer.
+        **Guarantees.** All answers together are epsilon-DP under replace-one, with exact draws (T9, T10). For every
+        record, the mechanism draws both a coin flip and an alternative category, whichever answer is released.
         """
         return self._release(lambda: self._indices("values", values), budget, bits)
 
     def estimate(self, answers: ArrayLike) -> Floats:
         """Return unbiased estimates of the proportion of each category among the true values (T9).
 
-        The estimates are (share - q) / (p - q); they sum to 1. An estimate may be below 0 or above 1; clipping would
-        make it biased. The estimates are post-processing of the answers and cost no privacy.
+        The estimate for a category is (share - q) / (p - q), where share is the proportion of the category among the
+        answers, p is `keep_probability` and q is `other_probability`. The estimates sum to 1. An estimate may be below
+        0 or above 1; clipping would make it biased. The estimates are post-processing of the answers and cost no
+        privacy.
 
         Parameters
         ----------
@@ -186,9 +194,10 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
     def standard_error(self, answers: ArrayLike) -> Floats:
         """Return the estimated standard errors of ``estimate``, for fixed true values.
 
-        Let pi be the true proportion of a category. Then n Var(share) = pi p (1 - p) + (1 - pi) q (1 - q), with the
-        unbiased estimate share * (1 - p - q) + p q, which is never negative. The variance that results from sampling
-        the values from a population is not included.
+        Let pi be the true proportion of a category, and let share, p and q be as in `estimate`. For n answers,
+        n Var(share) = pi p (1 - p) + (1 - pi) q (1 - q). The standard error uses an unbiased estimate of this quantity,
+        share * (1 - p - q) + p q, which is never negative. The variance that results from sampling the values from a
+        population is not included.
 
         Parameters
         ----------

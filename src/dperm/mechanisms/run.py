@@ -30,6 +30,7 @@ from dperm.checks import shown
 from dperm.errors import DataError, NotPrivateWarning, ParameterError
 from dperm.noise.bits import Bits, Stream, SystemBits
 from dperm.noise.grade import Grade
+from dperm.presentation.user_line import level_of_user
 from dperm.privacy import Record, Release
 from dperm.privacy.digest import digest
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
@@ -255,7 +256,7 @@ def _source(bits: Bits | None) -> Bits:
         warnings.warn(
             f"this release is NOT PRIVATE: {bits!r} determines its noise. Leave out the seed for real releases.",
             NotPrivateWarning,
-            stacklevel=5,
+            stacklevel=level_of_user(),
         )
     return bits
 

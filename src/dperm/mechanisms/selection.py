@@ -12,20 +12,25 @@ from dperm.noise.run_counts import negative_binomial_runs, poisson_runs
 def draw_runs(runs: Runs, stream: Stream) -> int:
     """Draw the number of runs of a private selection.
 
-    Draw it before the data are read, and keep it secret: the guarantee of `dperm.accounting.BestOf` does not cover a
-    known number of runs.
+    Draw the number before the data are read, and keep it secret: the guarantee of `dperm.accounting.BestOf` does not
+    cover a known number of runs.
 
     Parameters
     ----------
     runs
-        Law of the number of runs.
+        Probability distribution of the number of runs.
     stream
-        Random bits.
+        Stream of random bits.
 
     Returns
     -------
     int
-        Number of runs. It may be 0 under a Poisson law; then nothing is released.
+        Number of runs. A Poisson distribution may give 0 runs; the selection then releases nothing.
+
+    Raises
+    ------
+    ParameterError
+        If ``runs`` is not a distribution of the number of runs.
 
     Notes
     -----
@@ -45,7 +50,7 @@ def draw_runs(runs: Runs, stream: Stream) -> int:
         return poisson_runs(runs.mean, stream)
     raise ParameterError(
         argument="runs",
-        rule="must be a law of the number of runs",
+        rule="must be a distribution of the number of runs",
         got=shown(runs),
         remedy="Choose Runs.geometric(mean=10), for example.",
     )

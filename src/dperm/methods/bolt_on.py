@@ -231,12 +231,15 @@ def random_order(count: int, stream: Stream) -> Places:
 
 @dataclass(frozen=True)
 class BoltOn:
-    """Permutation SGD whose last iterate is perturbed once (T33), under replace_one only.
+    """Permutation SGD with noise added once, to the last iterate (T33), under replace_one only.
 
-    SGD makes passes over the records in random order. With decreasing steps, the noise is calibrated to the same
-    sensitivity as in output perturbation, 2L/Lambda; with a constant step, to the sensitivity for this step (T33, T34).
-    No minimiser has to be certified, since the released point need not be near a minimiser.
-    Defaults follow from public constants.
+    SGD makes passes over the records in random order. With decreasing step sizes, the noise is calibrated to the same
+    sensitivity as in output perturbation, 2L/Lambda; with a constant step size, to the sensitivity for this step size
+    (T33, T34). No minimiser has to be certified, since the released point need not be near a minimiser.
+
+    Here L bounds the norm of the gradient of one record (`ProblemSpec.lipschitz`), Lambda is
+    `ProblemSpec.regularization`, n the number of records, and beta the smoothness of the mean objective. If a parameter
+    is None, its default follows from public constants.
 
     Parameters
     ----------
@@ -245,11 +248,12 @@ class BoltOn:
     batch_size
         Batch size b, or "full" for gradient descent on all records (T34).
     step_size
-        Constant step for the gradient of the mean objective, at most 1/beta. If Lambda is not given, the step may be up
-        to 2/beta; early stopping then replaces regularisation. By default, the step at update t is min(1/beta, 1/(gamma
-        t)), where gamma = Lambda/n; with ``batch_size="full"`` it is 1/beta.
+        Constant step size for the gradient of the mean objective, at most 1/beta. If Lambda is not given, the step size
+        may be up to 2/beta; early stopping then replaces regularisation. By default, the step size at update t is
+        min(1/beta, 1/(gamma t)), where gamma = Lambda/n; with ``batch_size="full"``, it is 1/beta.
     noise
-        "gaussian", "gamma_norm" or "laplace". "auto" chooses whichever of the first two meets the goal with less noise.
+        "gaussian", "gamma_norm" or "laplace"; "auto" chooses whichever of Gaussian and gamma-norm noise meets the goal
+        with less noise.
 
     Examples
     --------
@@ -303,6 +307,10 @@ class BoltOn:
         ------
         AssumptionError
             If a condition of the method's theorem does not hold. The message states a remedy.
+        AdjacencyError
+            If the goal is under add_remove.
+        ParameterError
+            If ``spec.n`` is None, or a setting is out of range.
         """
         goal = checked_goal(goal)
         records = _public_n(spec, goal)
@@ -315,7 +323,7 @@ class BoltOn:
         reasons.append(
             Fact(
                 "noise.bolt_on",
-                "{passes} passes over {@n:{n}} records, {batch} records per update. One record moves the last iterate "
+                "{passes} passes over {@n:{n}} records in batches of size {batch}. One record moves the last iterate "
                 "by at most {sensitivity:.3g} (T33, T34), so {noise} of standard deviation {deviation:.3g} is added "
                 "to each coefficient.",
                 {
@@ -362,6 +370,7 @@ class BoltOnPlan(Plan):
     descent: StoppedDescent
 
     method: ClassVar[str] = "bolt_on"
+    rows_in_memory: ClassVar[str] = "it updates the coefficients record by record in a random order"
 
     @property
     def mechanism(self) -> AdditiveMechanism:
@@ -387,7 +396,7 @@ class BoltOnPlan(Plan):
 
     @property
     def noise_family(self) -> str:
-        """Description of the noise without its grid."""
+        """Description of the noise without its rounding grid."""
         return f"{self.mechanism.law.family} on the coefficients"
 
     @property

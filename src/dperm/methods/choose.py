@@ -27,6 +27,7 @@ from dperm.methods.sufficient import SufficientStatistics
 from dperm.noise.gamma_norm import MOST_DIM
 from dperm.presentation.facts import Fact
 from dperm.presentation.spelling import arg
+from dperm.presentation.user_line import level_of_user
 from dperm.privacy import ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 
@@ -127,21 +128,21 @@ def _on_width(plan: Plan) -> tuple[Fact, ...]:
     spec = plan.spec
     if spec.n is None or plan.method == "finite" or spec.width < WIDE * spec.n:
         return ()
-    each = " for each score" if spec.outputs > 1 else ""
+    each = " for each class" if spec.outputs > 1 else ""
     template = (
-        f"With {{coefficients}} coefficients{each} and {{n}} records this learns well only if few directions of X "
-        "matter. Check the score on public or held-out data before you rely on it."
+        f"With {{coefficients}} coefficients{each} and {{n}} records, a private model learns well only if few "
+        "directions of X matter. Check its score on public or held-out data before you rely on the model."
     )
     return (Fact("width.large", template, {"coefficients": spec.width, "n": spec.n}),)
 
 
 def _on_clipping(before: ProblemSpec, after: ProblemSpec) -> tuple[Fact, ...]:
     if after.clip is None and before.clip is not None:
-        return (Fact("clip.unused", "The given {@clip} is not used: this method clips no gradients.", {}),)
+        return (Fact("clip.unused", "The value of {@clip} is not used: this method does not clip gradients.", {}),)
     if after.clip is None or after.clip == before.clip:
         return ()
     effects = {
-        LabelKind.NUMBER: "beyond that, larger residuals do not give larger gradients, as in the Huber loss.",
+        LabelKind.NUMBER: "larger residuals do not increase the gradient beyond this norm, as in the Huber loss.",
         LabelKind.SIGN: "this halves the noise, but makes predicted probabilities overconfident. Set {@clip:1.0} for "
         "calibrated probabilities.",
     }
@@ -154,7 +155,7 @@ def _on_clipping(before: ProblemSpec, after: ProblemSpec) -> tuple[Fact, ...]:
 def _warn(plan: Plan, clipped: ProblemSpec) -> None:
     for warning in (delta_warning(plan.goal, plan.spec.n), noise_warning(plan, clipped)):
         if warning is not None:
-            warnings.warn(warning, stacklevel=5)
+            warnings.warn(warning, stacklevel=level_of_user())
 
 
 def automatic(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
@@ -182,7 +183,7 @@ def automatic(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
     if not math.isfinite(spec.smoothness):
         return _for_kink(spec, goal)
     if spec.outputs > 1 and spec.n is not None and isinstance(goal, ApproxDP) and not is_pure(goal):
-        cause = "with {scores} scores, its clipped gradients need less noise than objective perturbation (T46, T53a)."
+        cause = "with {scores} classes, its clipped gradients need less noise than objective perturbation (T46, T53a)."
         return SampledGradient(), (_chosen("sgd", cause, scores=spec.outputs),)
     if not isinstance(goal, PureDP | ApproxDP):
         return _without_objective(
@@ -200,7 +201,10 @@ def _for_kink(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
             f"delta > 0 and a public n, got goal={goal!r} and {arg('n', repr(spec.n))}.",
             remedy=f"Set {' and '.join(missing)}{smooth}.",
         )
-    cause = "the {loss} loss has a kink, so objective perturbation is not private (T42) and no certificate covers it"
+    cause = (
+        "the {loss} loss has a kink, so objective perturbation is not private (T42) and output perturbation has no "
+        "certified minimizer (T31)"
+    )
     return _descent(spec, goal, cause, loss=spec.loss.name)
 
 
@@ -210,8 +214,8 @@ def _pure(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
         return OutputPerturbation(), (_chosen("output", cause, dim=spec.dim),)
     if spec.regularization is not None and math.isinf(_noise_ratio(spec, goal)):
         cause = (
-            "Lambda = {strength:.3g} is too small for objective perturbation, whose determinant would cost more than "
-            "epsilon (T43a)."
+            "Lambda = {strength:.3g} is too small for objective perturbation: the determinant would leave too little "
+            "of epsilon for the noise (T43a)."
         )
         return OutputPerturbation(), (_chosen("output", cause, strength=spec.strength),)
     return ObjectivePerturbation(), (_on_objective(spec, goal),)
@@ -224,13 +228,10 @@ def _approximate(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
     if ratio <= math.sqrt(2) or (spec.n is None and math.isfinite(ratio)):
         return ObjectivePerturbation(), (_on_objective(spec, goal),)
     values: dict[str, object] = {"strength": spec.strength}
-    known = "beyond any bound"
+    effect = "leave too little of epsilon for the noise of objective perturbation"
     if math.isfinite(ratio):
-        known, values["factor"] = "by a factor of {factor:.3g}", ratio
-    cause = (
-        "Lambda = {strength:.3g} is so small that the determinant would raise the noise of objective perturbation "
-        f"{known} (T43a)"
-    )
+        effect, values["factor"] = "raise the noise of objective perturbation by a factor of {factor:.3g}", ratio
+    cause = f"Lambda = {{strength:.3g}} is so small that the determinant would {effect} (T43a)"
     return _without_objective(spec, goal, cause, **values)
 
 
@@ -243,7 +244,7 @@ def _on_objective(spec: ProblemSpec, goal: AnyGuarantee) -> Fact:
     if spec.outputs > 1:
         missing = ("delta = 0",) * is_pure(goal) + ("{@n} was not declared",) * (spec.n is None)
         cause = (
-            f"DP-SGD, the choice for {{scores}} scores, needs delta > 0 and a public n, but {' and '.join(missing)}."
+            f"DP-SGD, the choice for {{scores}} classes, needs delta > 0 and a public n, but {' and '.join(missing)}."
         )
         return _chosen("objective", cause, scores=spec.outputs)
     undeclared = spec.regularization is None and spec.n is None

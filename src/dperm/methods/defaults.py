@@ -222,13 +222,15 @@ def output_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     sigma = reference_noise(spec, goal)
     if spec.n is None:
         unit, share = (
-            ("a margin", 0.5) if spec.loss.labels is not LabelKind.NUMBER else ("half the labels' range", 0.05)
+            ("the margin of the longest row", 0.5)
+            if spec.loss.labels is not LabelKind.NUMBER
+            else ("the prediction for the longest row, in units of half the label range,", 0.05)
         )
-        cause = "for noise of {share:g} in units of {unit}, since {@n} is not declared"
+        cause = "so that the noise in {unit} has a standard deviation of about {share:g}; {@n} is not declared"
         return chosen_strength(spec.radius * sigma / share, "noise", cause, share=share, unit=unit)
     value = (2 * spec.n * spec.smoothness / spec.dim) ** (1 / 3) * (spec.radius * sigma) ** (2 / 3)
     cause = (
-        "from {@n:{n}} and a noise level of {noise:.3g}, the smallest standard deviation with which the sum of "
+        "for {@n:{n}} and a noise level of {noise:.3g}, the smallest standard deviation with which the sum of "
         "gradients could be released once under this guarantee"
     )
     return chosen_strength(value, "balanced", cause, n=spec.n, noise=sigma)

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +15,10 @@ from dperm.accounting.event import Event
 from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
-from dperm.data.space import FeatureSpace
-from dperm.data.targets import LabelKind, Targets
+from dperm.data.grid_rows import GridRows, RowGrid
+from dperm.data.passes import Place, Sums
+from dperm.data.targets import LabelKind, Target, Targets
+from dperm.erm.exact_sums import Integers, ScoreSlices, cut, doubles_of, halves
 from dperm.erm.loss import Loss
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ParameterError
@@ -35,8 +37,12 @@ SCORES = ("errors", "loss")
 MOST_HYPOTHESES = 2**22
 TALL, WIDE = 256, 128
 """Rows and hypotheses of a block, whose scores fit into a processor's cache."""
-WEIGHT_DIGITS = 2.0**20
-"""Weights relative to the largest are rounded down to 20 binary digits, so that sums of errors are exact."""
+SHARE_DIGITS = 20
+"""Binary digits of a weight relative to the largest one, rounded down."""
+COST_DIGITS, COST_SLICES = 23, 2
+"""Binary digits and number of the slices of a cost: sums over a block have 23 + 20 + 8 digits, so they are exact."""
+SCORE_ACCURACY = 50
+"""Binary digits of coefficients beyond the largest one of their hypothesis."""
 FAILURE = 0.05
 """Probability with which the stated bound on the excess may fail."""
 _COSTS = {"errors": "the weights of its errors", "loss": "its losses"}
@@ -50,6 +56,16 @@ class Costs(ABC):
     def range(self) -> float:
         """Largest cost of a record of weight 1, the unit of all costs."""
 
+    @property
+    @abstractmethod
+    def digits(self) -> int:
+        """Binary digits of a slice of a cost."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """Number of slices of a cost."""
+
     @abstractmethod
     def error(self, rows: int) -> float:
         """Return a bound on the error of a computed sum over ``rows`` rows, in units of the largest cost."""
@@ -58,20 +74,37 @@ class Costs(ABC):
     def of(self, scores: Floats, targets: Targets) -> Floats:
         """Return the costs of some records: a row per record, a column per hypothesis."""
 
+    @abstractmethod
+    def slices(self, scores: Floats, targets: Targets) -> Floats:
+        """Return the costs in slices of integers, each of ``digits`` binary digits: one table after another."""
+
+    def total(self, sums: Integers) -> Floats:
+        """Return sums of slices times integer weights, in `halves`, as sums of costs."""
+        *others, whole = doubles_of(sums)
+        for part in reversed(others):
+            whole = whole * 2.0**-self.digits + part
+        return np.asarray(whole * 2.0 ** -(self.digits + SHARE_DIGITS))
+
 
 @dataclass(frozen=True)
 class ErrorCosts(Costs):
     """Cost 1 where the sign of the score differs from the target; a score of 0 predicts the negative class (T61)."""
 
     range: ClassVar[float] = 1.0
+    digits: ClassVar[int] = 0
+    count: ClassVar[int] = 1
 
     def error(self, rows: int) -> float:
-        """Return 0: sums of whole numbers are exact."""
+        """Return 0: sums of whole numbers are exact, and so is the sign of a score, on every machine."""
         return 0.0
 
     def of(self, scores: Floats, targets: Targets) -> Floats:
         """Return 1 for each error and 0 elsewhere."""
         return np.asarray((scores > 0) != (targets > 0)[:, np.newaxis], dtype=np.float64)
+
+    def slices(self, scores: Floats, targets: Targets) -> Floats:
+        """Return the costs themselves: they are integers."""
+        return self.of(scores, targets)[np.newaxis]
 
 
 @dataclass(frozen=True)
@@ -80,6 +113,9 @@ class LossCosts(Costs):
 
     loss: Loss
     longest: float
+
+    digits: ClassVar[int] = COST_DIGITS
+    count: ClassVar[int] = COST_SLICES
 
     @cached_property
     def least(self) -> float:
@@ -92,47 +128,138 @@ class LossCosts(Costs):
         return self._at(-1.0) - self.least
 
     def error(self, rows: int) -> float:
-        """Return 2^-44 for each row.
+        """Return about 2^-45 for each row, and more where losses are large compared with their range.
 
-        2^8 rows are summed at a time, and values have errors of 2^-49, wherever a row stands.
+        The sum of the costs, each rounded to a multiple of 2^-46, is exact (T203). On another kind of processor, or at
+        another place, a loss may differ in its last bits: by 2^-49 of the largest loss. Its rounded cost then moves by
+        as much and 2^-46. Putting the sum together adds 2^-51.
         """
-        return rows * 2.0**-44
+        return rows * (2.0**-45 + 2.0**-48 * self._at(-1.0) / self.range)
 
     def of(self, scores: Floats, targets: Targets) -> Floats:
         """Return the scaled losses, cut to [0, 1] against rounding."""
         found = self.loss.losses(scores, np.broadcast_to(targets[:, np.newaxis], scores.shape))
         return np.clip((found - self.least) / self.range, 0.0, 1.0)
 
+    def slices(self, scores: Floats, targets: Targets) -> Floats:
+        """Return two slices of each cost, rounded to a multiple of 2^-46 in [0, 1]."""
+        return cut(self.of(scores, targets), 0, digits=self.digits, count=self.count)
+
     def _at(self, sign: float) -> float:
         return float(self.loss.losses(np.array([self.longest]), np.array([sign]))[0])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CostKernel:
+    """Sums of the records' costs of all hypotheses, as exact integers (T201, T203).
+
+    A score is a function of the row and the hypothesis alone: coefficients are cut into slices, and products of a slice
+    with a row are exact. A cost is rounded by itself, and the rounded costs are summed exactly. So the sums do not
+    depend on the row groups, their order, or the rows beside a record.
+
+    Attributes
+    ----------
+    grid
+        Public grid of the rows.
+    target
+        Public shape of the labels.
+    costs
+        Cost of a record.
+    hypotheses
+        Coefficients, one row for each hypothesis.
+    weight
+        Largest weight of a record, the unit of weights.
+    """
+
+    grid: RowGrid
+    target: Target
+    costs: Costs
+    hypotheses: Floats
+    weight: float
+
+    def __call__(self, rows: GridRows, place: Place) -> Sums:
+        """Return the integers of the sums, in `halves`: axes half, slice and hypothesis."""
+        blocks = [(block, *self._targets_and_shares(block)) for block in rows.blocks(TALL)]
+        sums = [self._part(blocks, self.hypotheses[at : at + WIDE]) for at in range(0, len(self.hypotheses), WIDE)]
+        return Sums(costs=np.concatenate(sums, axis=2))
+
+    def _targets_and_shares(self, block: GridRows) -> tuple[Targets, Floats]:
+        """Return targets, and weights relative to the largest one as integers of 20 digits."""
+        targets, weights = self.target.targets(block.codes)
+        return targets, np.asarray(np.floor(weights / self.weight * 2.0**SHARE_DIGITS))
+
+    def _part(self, blocks: list[tuple[GridRows, Targets, Floats]], hypotheses: Floats) -> Integers:
+        columns = HypothesisColumns(self.grid, hypotheses)
+        found = np.zeros((2, self.costs.count, len(hypotheses)), np.int64)
+        for block, targets, shares in blocks:
+            found += halves(shares @ self.costs.slices(columns.scores(block.cells), targets))
+        return found
+
+
+class HypothesisColumns:
+    """Some hypotheses in columns, cut into slices for exact products with rows of a grid (T201).
+
+    Each hypothesis has a unit of its own, so that a short one beside a long one keeps its digits.
+    """
+
+    def __init__(self, grid: RowGrid, hypotheses: Floats) -> None:
+        exponents = np.frexp(np.abs(hypotheses).max(axis=1))[1]
+        shape = ScoreSlices.of(hypotheses.shape[1], grid.space.radius / grid.step, accuracy=SCORE_ACCURACY)
+        parts = cut(np.ldexp(hypotheses, -exponents[:, np.newaxis]), 0, digits=shape.digits, count=shape.count)
+        sizes = np.ldexp(1.0, -shape.digits * np.arange(1, shape.count + 1))
+        scaled = parts * sizes[:, np.newaxis, np.newaxis]  # (slices, hypotheses, coefficients)
+        self._columns = np.ascontiguousarray(scaled.reshape(-1, hypotheses.shape[1]).T)
+        self._units = np.ldexp(grid.unit, exponents)
+        self._constant, self._dim, self._count = float(grid.constant), grid.space.dim, shape.count
+
+    def scores(self, cells: Any) -> Floats:
+        """Return x'theta for rows with integer entries: a row per record, a column per hypothesis."""
+        parts = self._products(cells).reshape(cells.shape[0], self._count, len(self._units))
+        scores = parts[:, -1]
+        for place in range(self._count - 2, -1, -1):
+            scores = scores + parts[:, place]
+        return np.asarray(scores * self._units)
+
+    def _products(self, cells: Any) -> Floats:
+        """Return the exact products with all slices, the constant column included."""
+        if isinstance(cells, np.ndarray):
+            table = np.full((len(cells), len(self._columns)), self._constant)
+            table[:, : self._dim] = cells
+            return np.asarray(table @ self._columns)
+        products = cells.astype(np.float64) @ self._columns[: self._dim]
+        return np.asarray(products + self._constant * self._columns[self._dim :].sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
 class FiniteClass:
     """Selection of one of finitely many public hypotheses, with pure differential privacy.
 
-    P(h) is proportional to e^{-r U(h)}, where U(h) is the total cost of h over all records (T8). Each record adds
-    between 0 and Delta to every U(h). Under add/remove all U(h) change in the same direction, by at most Delta, and r =
-    epsilon/Delta. Under replace-one the changes lie in an interval of width 2 Delta, and r = epsilon/(2 Delta). The
-    draw is exact. With probability 1 - beta, the total cost of the selected hypothesis is within ln(H/beta)/r of the
-    smallest (T59).
+    Hypothesis h is selected with probability proportional to e^(-r U(h)), where U(h) is the total cost of h over all
+    records (T8). Each record adds between 0 and Delta to every U(h). Under add/remove, all U(h) change in the same
+    direction, by at most Delta, and the rate r is epsilon/Delta. Under replace-one, the changes lie in an interval of
+    width 2 Delta, and r is epsilon/(2 Delta). The draw is exact. With H hypotheses, the total cost of the selected
+    hypothesis exceeds the smallest total cost by more than ln(H/p)/r with probability at most p, for every p (T59).
 
-    - *errors*: the 0-1 loss of the sign of x'theta, times the class weight: Delta = w (T61).
-    - *loss*: the loss of the problem, whose range B is finite because rows and hypotheses are bounded: Delta = w B. The
-      selection is one sample of a posterior with inverse temperature r and a uniform prior on the class (T49).
+    The cost of a record x for coefficients theta is one of the following, times the weight of the class of the record.
+    The largest class weight is w.
 
-    The cost of a record depends on this record alone, to the last bit. Scores are therefore summed column by column. A
-    matrix product is not used, because its rounding can depend on the position of a row. The regularization and the
-    clipping of ``spec`` are ignored.
+    - *errors*: the 0-1 loss of the sign of x'theta, with Delta = w (T61).
+    - *loss*: the loss of the problem, with Delta = w B. The range B of the loss is finite because rows and hypotheses
+      are bounded. The selection is one sample of a posterior with inverse temperature r and a uniform prior on the
+      hypotheses (T49).
+
+    The cost of a record depends on this record alone, to the last bit, and so does its share of U: scores and sums are
+    exact (T201, T203). Entries of a row have 24 binary digits (T200), so thresholds belong between the possible values
+    of a column, and not on them. The regularization and the clipping of the problem are ignored.
 
     Parameters
     ----------
     hypotheses
-        Public coefficients, one row for each hypothesis, in the bounded space (`dperm.data.space.FeatureSpace`); the
-        coefficient of the constant column comes last. `FeatureSpace.theta` converts coefficients in the user's units.
-        The hypotheses must not be taken from the data.
+        Public coefficients, one row for each hypothesis, for features scaled as in `dperm.data.space.FeatureSpace`; the
+        coefficient of the constant column comes last. `FeatureSpace.theta` converts coefficients from the user's units.
+        The hypotheses must not be derived from the data.
     score
-        "errors" or "loss".
+        Cost of a record, "errors" or "loss".
 
     Examples
     --------
@@ -145,13 +272,13 @@ class FiniteClass:
     >>> plan.mechanism.rate  # per error; half as much under replace_one
     0.5
 
-    `FeatureSpace.theta` converts hypotheses in your units. Here, each hypothesis classifies by whether an age is above
-    18, 40 or 65.
+    `FeatureSpace.theta` converts hypotheses from your units. Here, each hypothesis classifies by whether an age in
+    years is above 18, 40 or 65.
 
     >>> from dperm.data.space import FeatureSpace
     >>> space = FeatureSpace(1, bounds=((0, 100),))
-    >>> FiniteClass([space.theta([1.0], -age) for age in (18, 40, 65)]).hypotheses.tolist()
-    [[50.0, 32.0], [50.0, 10.0], [50.0, -15.0]]
+    >>> FiniteClass([space.theta([1.0], -age) for age in (18.5, 40.5, 65.5)]).hypotheses.tolist()
+    [[50.0, 31.5], [50.0, 9.5], [50.0, -15.5]]
     """
 
     hypotheses: ArrayLike
@@ -166,7 +293,7 @@ class FiniteClass:
             raise ParameterError(argument="score", rule='must be "errors" or "loss"', got=shown(self.score))
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "FinitePlan":
-        """Return a plan with the largest rate that meets ``goal``.
+        """Return a plan with the largest rate r that meets ``goal``.
 
         Parameters
         ----------
@@ -185,7 +312,7 @@ class FiniteClass:
         AssumptionError
             If a condition of the method's theorem does not hold. The message states a remedy.
         ParameterError
-            If the hypotheses do not fit the problem.
+            If the hypotheses do not have ``spec.dim`` coefficients.
         """
         hypotheses = np.asarray(self.hypotheses)
         _require_two_classes(spec)
@@ -202,14 +329,14 @@ class FiniteClass:
             goal,
             candidates=len(hypotheses),
             monotone=goal.adjacency is Adjacency.ADD_REMOVE,
-            numerical_error=costs.error(row_limit(spec.n)),
+            numerical_error=costs.error(row_limit(spec.n, goal.adjacency)),
         )
         spec, beyond = replace(spec, regularization=None, clip=None), mechanism.error_bound(FAILURE)
         why = Fact(
             "noise.finite",
-            "One of {hypotheses} hypotheses is chosen with probability proportional to e^-(r U), with U the sum of "
-            f"{_COSTS[self.score]} and r = {{rate:.3g}}. Except with probability {{failure:.0%}}, U is at most "
-            "{excess:.3g} above the least (T59).",
+            "One of {hypotheses} hypotheses is chosen with probability proportional to e^-(r U), where U is the sum of "
+            f"{_COSTS[self.score]} and r = {{rate:.3g}}. The U of the chosen hypothesis exceeds the smallest U by more "
+            "than {excess:.3g} with probability at most {failure:.0%} (T59).",
             {
                 "hypotheses": len(hypotheses),
                 "rate": mechanism.rate / (spec.weight * costs.range),
@@ -278,72 +405,10 @@ class FinitePlan(Plan):
         return np.array(self.hypotheses[place])
 
     def total_costs(self, data: BoundedData) -> Floats:
-        """Return U of each hypothesis over the largest cost of one record; private.
-
-        The rounding error of each addition is accumulated separately (Knuth), so the number of additions hardly
-        matters.
-        """
-        total, rest = np.zeros(len(self.hypotheses)), np.zeros(len(self.hypotheses))
-        for start in range(0, data.rows, TALL):
-            more = self._costs_of(data, slice(start, min(start + TALL, data.rows)))
-            after = total + more
-            added = after - total
-            rest += (total - (after - added)) + (more - added)
-            total = after
-        return total + rest
-
-    def _costs_of(self, data: BoundedData, rows: slice) -> Floats:
-        targets, weights = data.target.targets(data.codes[rows])
-        shares = np.floor(weights / self.spec.weight * WEIGHT_DIGITS) / WEIGHT_DIGITS
-        x = rows_at(data, rows)
-        return np.concatenate([shares @ self.costs.of(row_scores(x, part), targets) for part in self._parts])
-
-    @cached_property
-    def _parts(self) -> list[Floats]:
-        """Hypotheses in columns, in blocks of 128."""
-        starts = range(0, len(self.hypotheses), WIDE)
-        return [np.ascontiguousarray(self.hypotheses[start : start + WIDE].T) for start in starts]
-
-
-def rows_at(data: BoundedData, rows: slice) -> Floats:
-    """Return bounded rows with their constant, each a function of the row alone; norms taken in blocks might not be."""
-    bad = None if data.bad is None else data.bad[rows]
-    x = data.source.scaled(rows.start, rows.stop, bad)
-    x = bounded_rows(x if isinstance(x, np.ndarray) else x.toarray(), data.space)
-    constants = np.full((len(x), data.space.size - data.space.dim), data.space.constant)
-    return np.hstack([x, constants])
-
-
-def row_scores(x: Floats, columns: Floats) -> Floats:
-    """Return the inner products of the rows with hypotheses in ``columns``, one entry of each row at a time.
-
-    Numpy rounds these operations the same way for every row, so a score does not depend on neighbouring rows.
-    """
-    scores, products = np.zeros((len(x), columns.shape[1])), np.empty((len(x), columns.shape[1]))
-    for entries, coefficients in zip(x.T, columns, strict=True):
-        np.multiply(entries[:, np.newaxis], coefficients, out=products)
-        scores += products
-    return scores
-
-
-def bounded_rows(x: Floats, space: FeatureSpace) -> Floats:
-    """Return the rows, with long rows shortened to the norm of the space.
-
-    A row is measured after division by the power of 2 of its largest entry, so no square overflows.
-    """
-    if space.norm is None:
-        return x
-    largest = np.abs(x).max(axis=1)
-    exponents = np.frexp(largest)[1]
-    small = np.ldexp(x, -exponents[:, np.newaxis])
-    squares = np.zeros(len(x))
-    for place in range(x.shape[1]):
-        squares += small[:, place] * small[:, place]
-    lengths = np.sqrt(squares)
-    with np.errstate(over="ignore", divide="ignore"):
-        is_long = np.ldexp(lengths, exponents) > space.norm
-        shares = space.norm / lengths
-    return np.where(is_long[:, np.newaxis], small * np.where(is_long, shares, 0.0)[:, np.newaxis], x)
+        """Return U of each hypothesis over the largest cost of one record, from one exact pass; private."""
+        kernel = CostKernel(data.grid, data.target, self.costs, self.hypotheses, self.spec.weight)
+        sums: Sums = data.sums(kernel)
+        return self.costs.total(sums["costs"])
 
 
 def _coefficients(hypotheses: ArrayLike) -> Floats:

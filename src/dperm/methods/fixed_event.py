@@ -30,7 +30,7 @@ def declare_event(
     Parameters
     ----------
     goal
-        Guarantee of the training run alone, without other stages; ApproxDP with delta > 0 suits every method.
+        Guarantee of the training run alone, without other stages. Every method accepts ApproxDP with delta > 0.
     loss
         Loss of the problem; for several classes, `Softmax` with the upper limit on the number of classes.
     method
@@ -48,7 +48,11 @@ def declare_event(
     Raises
     ------
     AssumptionError
-        If the method has no plan from a fixed event.
+        If the method cannot make a plan from a declared event.
+    ConversionError
+        If the noise of the method cannot satisfy ``goal``.
+    ParameterError
+        If the method is unknown, or an argument is out of range.
 
     Examples
     --------
@@ -68,7 +72,7 @@ def declare_event(
 def plan_from_event(spec: ProblemSpec, event: Event, goal: AnyGuarantee, *, method: str | Method = "objective") -> Plan:
     """Return a plan, with exactly the declared event, for a problem that became known later (T70).
 
-    If no clip is given, the default of `dperm.methods.choose` applies.
+    If ``spec`` has no clip, the default clipping norm of the method applies.
 
     Parameters
     ----------
@@ -77,9 +81,9 @@ def plan_from_event(spec: ProblemSpec, event: Event, goal: AnyGuarantee, *, meth
     event
         Result of `declare_event` for the same method.
     goal
-        Guarantee of the training run alone, as in `declare_event`.
+        Goal that was passed to `declare_event`: the guarantee of the training run alone.
     method
-        Method of `declare_event`.
+        Method that was passed to `declare_event`.
 
     Returns
     -------
@@ -89,7 +93,9 @@ def plan_from_event(spec: ProblemSpec, event: Event, goal: AnyGuarantee, *, meth
     Raises
     ------
     AssumptionError
-        If the method has no plan from a fixed event, or the event does not cover the problem.
+        If the method cannot make a plan from a declared event, or the event does not cover the problem.
+    ParameterError
+        If the event belongs to a different method or does not meet ``goal``, or if the method is unknown.
     """
     chosen = _event_method(method)
     by_descent = isinstance(chosen, GradientPerturbation | SampledGradient)

@@ -51,7 +51,7 @@ class GradientPerturbation:
     """Full-batch gradient descent with Gaussian noise on every gradient (T45), also for nonsmooth losses.
 
     Only the noisy gradients use the data. Momentum, averaging, projection and the gradient of the regulariser are
-    post-processing (T3). Defaults follow from public constants (`dperm.methods.descent`).
+    post-processing (T3). If a parameter is None, its default follows from public constants (`dperm.methods.descent`).
 
     Parameters
     ----------
@@ -62,10 +62,10 @@ class GradientPerturbation:
     momentum
         Heavy-ball momentum in [0, 0.999].
     average
-        Fraction of the steps, at the end of the run, whose iterates are averaged, in [0, 1]; 0 releases the last
-        iterate.
+        Fraction of the steps, counted from the end of the run, whose iterates are averaged, in [0, 1]; 0 releases the
+        last iterate.
     projection
-        Largest norm of an iterate; the bounds on rounding errors rely on it.
+        Largest norm of an iterate; longer iterates are scaled down. The bounds on rounding errors rely on this limit.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class GradientPerturbation:
         Returns
         -------
         Event
-            A repeated Gaussian event.
+            Gaussian event, repeated once per step.
         """
         goal = checked_goal(goal)
         _refuse_pure(goal)
@@ -164,8 +164,8 @@ class GradientPerturbation:
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "GradientPlan":
         """Return a plan, with exactly the declared event, for a problem that became known later (T70).
 
-        The event fixes the number of steps and the noise multiplier. The number of records may be a noisy count: it is
-        used only as the divisor of the noisy sums.
+        The event fixes the number of steps and the noise multiplier. The number of records of ``spec`` may be a noisy
+        count; it determines the divisor of the noisy sums.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class GradientPerturbation:
         event
             Result of `declare_event`.
         goal
-            Guarantee of the training run alone, as in `declare_event`.
+            Goal that was passed to `declare_event`: the guarantee of the training run alone.
 
         Returns
         -------
@@ -247,7 +247,7 @@ class GradientPlan(Plan):
 
     @property
     def noise_family(self) -> str:
-        """Description of the noise without its grid."""
+        """Description of the noise without its rounding grid."""
         return f"{self.mechanism.law.family} {self._place}"
 
     @property
@@ -288,7 +288,7 @@ def noise_reason(spec: ProblemSpec, descent: DescentSettings, mechanism: Gaussia
     normaliser = public_normaliser(spec)
     return Fact(
         "noise.gradient",
-        "{steps} steps of {step_size:.3g} with momentum {momentum:g}; the last {averaged} iterates are averaged. "
+        "{steps} steps of size {step_size:.3g} with momentum {momentum:g}; the last {averaged} iterates are averaged. "
         "Each step adds noise of standard deviation {deviation:.3g} to the mean gradient, calibrated to "
         "per-record gradients of norm at most {gradient:.3g} and {@n:{n}}.",
         {

@@ -216,13 +216,20 @@ def _in_range(multiplier: float, goal: AnyGuarantee) -> float:
 class ObjectivePerturbation:
     """Minimiser of the regularised objective plus a random linear term (T36a, T40, T41, T43).
 
-    The method applies to smooth losses of linear models, if Lambda is large enough that log(1 + beta/Lambda) < epsilon.
-    In a direction of curvature h, its noise is sigma/(h + Lambda), compared with sigma/Lambda for output perturbation.
+    The solver minimises J(theta) + b'theta, where J is the regularised objective and b is random. Noise on the
+    coefficients covers the tolerance of the solver. The method applies to smooth losses of linear models, if Lambda is
+    large enough that log(1 + beta/Lambda) < epsilon. Here Lambda is `ProblemSpec.regularization`, and beta the
+    smoothness of the loss of one record (`ProblemSpec.smoothness`).
+
+    Let sigma be the standard deviation of b in one coordinate. In a direction in which the loss has curvature h, the
+    random term moves the minimiser with standard deviation sigma/(h + Lambda). Output perturbation adds noise of the
+    same size, about sigma/Lambda, in all directions.
 
     Parameters
     ----------
     noise
-        "gaussian" (needs delta > 0), "gamma_norm" (pure), or "auto" for whichever meets the goal with less noise.
+        Distribution of the noise: "gaussian" (requires delta > 0), "gamma_norm" (pure), or "auto" for whichever meets
+        the goal with less noise.
 
     Examples
     --------
@@ -245,7 +252,7 @@ class ObjectivePerturbation:
         checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "ObjectivePlan":
-        """Return a plan with noise in the objective, a tolerance of the solver, and noise on the coefficients.
+        """Return a plan with noise in the objective, a tolerance for the solver, and noise on the coefficients.
 
         Parameters
         ----------
@@ -268,7 +275,7 @@ class ObjectivePerturbation:
         require_smooth(spec)
         spec, reasons = with_default_regularization(spec, goal, objective_regularization)
         found = self._perturbation(spec, goal)
-        tolerance = solver_tolerance(spec, linear=found.term.longest)
+        tolerance = solver_tolerance(spec, linear=found.term.longest, adjacency=goal.adjacency)
         reasons.append(noise_reason(spec, found))
         if isinstance(found, PurePerturbation) and not is_pure(goal):
             reasons.append(PURE_NOISE_IS_SMALLER)
@@ -280,9 +287,9 @@ class ObjectivePerturbation:
     ) -> Event:
         """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
 
-        The event contains the noise multiplier of the linear term, the relative curvature beta/Lambda, and the noise
-        multiplier on the coefficients. The curvature follows from the default Lambda for an assumed number of
-        coefficients (`dperm.methods.declared_event`). The noise is always Gaussian.
+        The event contains the noise multiplier of the linear term, the relative curvature beta/Lambda, and the
+        multiplier of the noise on the coefficients. The relative curvature follows from the default Lambda for an
+        assumed number of coefficients (`dperm.methods.declared_event`). The noise is always Gaussian.
 
         Parameters
         ----------
@@ -298,7 +305,7 @@ class ObjectivePerturbation:
         Returns
         -------
         Event
-            `PerturbedObjective` or `PerturbedSoftmax`, plus a Gaussian.
+            `PerturbedObjective` or `PerturbedSoftmax`, composed with a Gaussian event.
 
         Raises
         ------
@@ -331,11 +338,12 @@ class ObjectivePerturbation:
 
         The event depends neither on the number of coefficients nor on their scale (T37-T41). Lambda is at least beta
         divided by the event's relative curvature, and larger if the default rule for ``spec`` requires it. The standard
-        deviation of b is the event's noise multiplier times L. The noise on the coefficients has at least the event's
-        noise multiplier.
+        deviation of the linear term is the event's noise multiplier times L, the bound on the gradient norm of one
+        record (``spec.lipschitz``). The noise on the coefficients has at least the noise multiplier that the event
+        declares for it.
 
-        An event for K classes also covers a softmax of fewer classes, and, for two classes, a logistic regression with
-        one score (`dperm.accounting.dominance`).
+        An event for K classes also covers a softmax loss with fewer classes and, for two classes, a logistic regression
+        with one score (`dperm.accounting.dominance`).
 
         Parameters
         ----------
@@ -344,7 +352,7 @@ class ObjectivePerturbation:
         event
             Result of `declare_event`.
         goal
-            Guarantee of the training run alone, as in `declare_event`.
+            Goal that was passed to `declare_event`: the guarantee of the training run alone.
 
         Returns
         -------
@@ -354,8 +362,8 @@ class ObjectivePerturbation:
         Raises
         ------
         AssumptionError
-            If the given Lambda is below the smallest Lambda that the event covers, or the event was declared for a
-            different loss.
+            If ``spec.regularization`` is below the smallest Lambda that the event covers, or the event was declared for
+            a different loss.
         ParameterError
             If the event is of a different kind, or does not meet ``goal``.
         """
@@ -424,7 +432,7 @@ class ObjectivePlan(Plan):
 
     @property
     def noise_family(self) -> str:
-        """Description of the noise without its grid."""
+        """Description of the noise without its rounding grid."""
         term, law = self.linear_term, self.mechanism.law
         return f"{term.family} in the objective; {law.family} on the coefficients"
 
@@ -513,7 +521,7 @@ def _regularization_for_event(
         return spec, ()
     choice = objective_regularization(spec, goal)
     if choice.value < least:
-        cause = "as the smallest value covered by the event that was declared before the data were read"
+        cause = "as the smallest value whose privacy cost is within the cost declared before the data were read"
         choice = chosen_strength(least, "declared", cause)
     return spec.with_regularization(choice.value), (choice.why,)
 

@@ -80,14 +80,16 @@ class Optimizer(Protocol):
 class Momentum:
     """Gradient descent with heavy-ball momentum: v <- m v + g, theta <- theta - eta v.
 
+    Here theta are the coefficients, g is the noisy gradient, and v is the velocity, which starts at 0.
+
     Parameters
     ----------
     step_size
         Step size eta for the gradient of the mean loss.
     momentum
-        Momentum m in [0, .999]; 0 is plain gradient descent.
+        Momentum m in [0, 0.999]; 0 is plain gradient descent.
     schedule
-        "constant", or "linear" or "cosine" for step sizes that decrease to 0.
+        Schedule of the step size: "constant", or "linear" or "cosine" for step sizes that decrease to 0.
     """
 
     step_size: float
@@ -126,15 +128,16 @@ class Momentum:
 class Adam:
     """Adam (Kingma and Ba 2015): theta <- theta - eta m' / (sqrt(v') + e).
 
-    m <- b1 m + (1 - b1) g and v <- b2 v + (1 - b2) g^2 are exponential moving averages; m' and v' are bias-corrected.
-    The noise is part of g^2. If the noise dominates, all coefficients move by steps of about the same size.
+    Here theta are the coefficients and g is the noisy gradient. The exponential moving averages m <- b1 m + (1 - b1) g
+    and v <- b2 v + (1 - b2) g^2 start at 0; m' and v' are their bias-corrected values. The noise is part of g^2. If the
+    noise dominates, all coefficients move by steps of about the same size.
 
     Parameters
     ----------
     step_size, schedule
-        See `Momentum`.
+        Step size eta and its schedule, as in `Momentum`.
     beta1, beta2
-        b1 and b2 in [0, 1).
+        Decay rates b1 and b2 of the moving averages, in [0, 1).
     stable
         Stability constant e > 0.
     """
@@ -176,14 +179,16 @@ class Adam:
 
 @dataclass(frozen=True)
 class AdamW:
-    """Adam with decoupled weight decay (Loshchilov and Hutter 2019): theta <- (1 - eta decay) theta - eta m' / (...).
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+
+    The update is theta <- (1 - eta decay) theta - eta m' / (sqrt(v') + e), in the notation of `Adam`.
 
     Parameters
     ----------
     step_size, beta1, beta2, stable, schedule
         See `Adam`.
     decay
-        Rate at which the coefficients shrink, independent of gradients and moving averages.
+        Weight decay, at least 0. Each step shrinks the coefficients by the factor 1 - eta decay.
     """
 
     step_size: float

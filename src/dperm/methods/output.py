@@ -32,11 +32,15 @@ from dperm.sensitivity.minimizer import minimizer_error, output_sensitivity
 class OutputPerturbation:
     """Minimiser of the regularised problem plus noise calibrated to its sensitivity (T30, T31, T32).
 
+    The sensitivity is L/Lambda under add_remove and 2L/Lambda under replace_one. Here L bounds the norm of the gradient
+    of one record (`ProblemSpec.lipschitz`), and Lambda is `ProblemSpec.regularization`.
+
     Parameters
     ----------
     noise
-        "gaussian", "gamma_norm" or "laplace"; "auto" chooses gamma-norm noise for a pure goal (Laplace noise for more
-        than 2^20 coefficients), and otherwise whichever of Gaussian and gamma-norm noise is smaller.
+        Distribution of the noise: "gaussian", "gamma_norm", "laplace" or "auto". For a pure goal, "auto" chooses
+        gamma-norm noise, or Laplace noise for more than 2^20 coefficients. For other goals, "auto" chooses whichever of
+        Gaussian and gamma-norm noise is smaller.
 
     Examples
     --------
@@ -59,7 +63,7 @@ class OutputPerturbation:
         checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "OutputPlan":
-        """Return a plan with noise calibrated to the sensitivity, 2L/Lambda or L/Lambda, plus the solver's error.
+        """Return a plan with noise calibrated to the sensitivity of the minimiser plus the error of the solver.
 
         Parameters
         ----------
@@ -81,7 +85,7 @@ class OutputPerturbation:
         goal = checked_goal(goal)
         require_smooth(spec)
         spec, reasons = with_default_regularization(spec, goal, output_regularization)
-        tolerance = solver_tolerance(spec)
+        tolerance = solver_tolerance(spec, adjacency=goal.adjacency)
         mechanism = self._mechanism(spec, goal, minimizer_error(spec, tolerance))
         reasons.append(noise_reason(output_sensitivity(spec, goal.adjacency), mechanism))
         if not is_pure(goal) and noise_law(self.noise, spec, goal) != "gaussian" and self.noise == "auto":
@@ -118,7 +122,7 @@ class OutputPerturbation:
         """Return a plan, with exactly the declared event, for a problem that became known later (T70).
 
         Lambda may have any value. The noise on the coefficients has at least the event's noise multiplier, relative to
-        the sensitivity of that problem (T30).
+        the sensitivity of the minimiser of ``spec`` (T30).
 
         Parameters
         ----------
@@ -127,7 +131,7 @@ class OutputPerturbation:
         event
             Result of `declare_event`.
         goal
-            Guarantee of the training run alone, as in `declare_event`.
+            Goal that was passed to `declare_event`: the guarantee of the training run alone.
 
         Returns
         -------
@@ -185,7 +189,7 @@ class OutputPlan(Plan):
 
     @property
     def noise_family(self) -> str:
-        """Description of the noise without its grid."""
+        """Description of the noise without its rounding grid."""
         return f"{self.mechanism.law.family} on the coefficients"
 
     @property

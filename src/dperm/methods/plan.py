@@ -14,7 +14,7 @@ from dperm.accounting.dominance import dominates
 from dperm.accounting.event import Event
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData, too_many_rows
-from dperm.erm.rounding import attainable_tolerance, gradient_error, minimizer_norm_bound
+from dperm.erm.rounding import attainable_tolerance
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
@@ -27,10 +27,8 @@ from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency, Release
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
 
-RELATIVE_TOLERANCES = (1e-6, 2e-5)
-"""Smallest and largest usual tolerance of a solver, relative to the largest gradient of a record."""
-USUAL_ROWS = 2**17
-USUAL_MARGIN = 100.0
+RELATIVE_TOLERANCE = 1e-6
+"""Smallest tolerance of a solver, relative to the largest gradient of a record."""
 MOST_ROWS = 2**22
 """Largest number of rows without a declared n."""
 FEWEST_MOST_ROWS = 2**20
@@ -44,7 +42,7 @@ noise, e^-282 for Laplace noise, below 2^-200 for gamma-norm noise (`linear_term
 
 @runtime_checkable
 class Method(Protocol):
-    """Protocol of all methods. `plan` makes all decisions before data are read."""
+    """Protocol of the training methods. `plan` makes all decisions before data are read."""
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "Plan":
         """Return a plan that meets ``goal``, from public constants alone.
@@ -75,19 +73,19 @@ class Plan(ABC):
     Attributes
     ----------
     spec
-        Problem with the regularisation and clipping in use.
+        Public constants of the problem, including the chosen regularisation and clipping.
     goal
         Guarantee met by a run.
     why
         Reasons for the choices, with the public numbers behind them; ``str(reason)`` gives a reason as a sentence.
     tolerance
-        Certified norm of the gradient at which the solver stops; None if no problem is solved.
+        Norm of the gradient at which the solver stops, certified by the solver; None if the method has no solver.
     output_noise
-        Noise added to the coefficients themselves; None if the method adds none there.
+        Mechanism that adds noise to the coefficients; None if the method adds no noise to them.
     row_bound
-        Public limit on the number of rows, as required by the method's proof; None for the usual limit.
+        Public limit on the number of rows, as required by the method's proof; None for the default limit.
     declared
-        Event fixed before the problem was known (T70); None if the plan was made from a goal.
+        Event declared before the problem was known (T70); None if the plan was made from a goal alone.
     """
 
     spec: ProblemSpec
@@ -99,6 +97,8 @@ class Plan(ABC):
     declared: Event | None = field(default=None, kw_only=True)
 
     method: ClassVar[str]
+    rows_in_memory: ClassVar[str] = ""
+    """Reason why the method needs all rows in the memory of one process; empty if it does not."""
 
     def __post_init__(self) -> None:
         """Compute everything before any data are read; reasons given as text become facts."""
@@ -109,7 +109,7 @@ class Plan(ABC):
     @cached_property
     @abstractmethod
     def event(self) -> Event:
-        """Privacy event of one run."""
+        """Accounting event of one run."""
 
     def stated_event(self, own: Event) -> Event:
         """Return the declared event if there is one, and otherwise ``own``, the event of the plan's own noise.
@@ -133,11 +133,11 @@ class Plan(ABC):
     @property
     @abstractmethod
     def noise(self) -> str:
-        """Description of the noise and its distribution: one sentence without a full stop."""
+        """Description of the noise and its distribution, as one phrase without a full stop."""
 
     @property
     def noise_family(self) -> str:
-        """Description of the noise without its grid."""
+        """Description of the noise without its rounding grid."""
         return self.noise
 
     @property
@@ -164,14 +164,14 @@ class Plan(ABC):
         Parameters
         ----------
         data
-            Bounded data.
+            Data within the public bounds of the plan.
         stream
-            Random bits of the run.
+            Stream of random bits.
 
         Returns
         -------
         ndarray
-            Coefficients in the bounded space.
+            Coefficients for the bounded rows, with the intercept last.
         """
 
     @property
@@ -182,7 +182,9 @@ class Plan(ABC):
     @property
     def most_rows(self) -> int:
         """Public limit on the number of rows, for which the bounds on rounding errors hold."""
-        return row_limit(self.spec.n) if self.row_bound is None else self.row_bound
+        if self.row_bound is not None:
+            return self.row_bound
+        return row_limit(self.spec.n, self.adjacency if self.declared is None else None)
 
     @cached_property
     def facts(self) -> ReleaseFacts:
@@ -206,26 +208,27 @@ class Plan(ABC):
         return dict(self.facts.public)
 
     def because(self, *reasons: Fact | str) -> Self:
-        """Return the same plan, with additional reasons before its own reasons.
+        """Return a copy of the plan, with additional reasons before its own reasons.
 
         Parameters
         ----------
         *reasons
-            Reasons, as facts or sentences.
+            Reasons, as `Fact` objects or sentences.
 
         Returns
         -------
         Plan
-            The plan with these reasons.
+            The plan with the additional reasons.
         """
         return replace(self, why=(*map(_as_fact, reasons), *self.why))
 
     def run(
         self, read: Callable[[], BoundedData], budget: Budget | None = None, *, bits: Bits | None = None
     ) -> Release[Floats]:
-        """Learn from the data and return the coefficients in the bounded space, the intercept last.
+        """Learn from the data and return the coefficients for the bounded rows, with the intercept last.
 
-        Every run takes the same steps: check the budget, read the data, reserve, solve and draw, commit.
+        Features are scaled as in `dperm.data.space.FeatureSpace`. Every run takes the same steps: check the budget,
+        read the data, reserve the charge, solve and draw, and commit the charge.
 
         Parameters
         ----------
@@ -239,7 +242,7 @@ class Plan(ABC):
         Returns
         -------
         Release
-            Coefficients, guarantee and record.
+            Coefficients, with guarantee, profile, event and record.
 
         Raises
         ------
@@ -247,11 +250,13 @@ class Plan(ABC):
             If the data are invalid. Nothing has been charged or drawn.
         BudgetError
             If ``budget`` does not cover the event. Nothing is charged.
+        ParameterError
+            If the radius or the class weights of the data exceed those of the plan, or the labels are of another kind.
 
         Notes
         -----
-        *Guarantees.* The release meets `goal` for every data set within the public bounds. The budget is charged before
-        the first draw of noise, and a failure after the charge is not refunded.
+        *Guarantees.* The release meets ``goal`` for every data set within the public bounds. The budget is charged
+        before the first draw of noise. If a later step fails, the charge is not refunded.
 
         ===================  ==========================================================
         edge case            result
@@ -276,10 +281,12 @@ class Plan(ABC):
             raise ParameterError(f"the labels must be of the kind planned for the loss {self.spec.loss.name!r}.")
         if data.space.size != self.spec.width:
             raise DataError(f"X must have the columns of the plan for {self.spec.dim} coefficients.")
-        if data.rows > self.most_rows:
-            raise too_many_rows(self.most_rows)
+        if self.rows_in_memory:
+            data.require_memory(self.method, self.rows_in_memory)
         if self.adjacency is Adjacency.REPLACE_ONE and data.rows != (self.spec.n or data.rows):
             raise DataError(f"{arg('n', self.spec.n)} was declared, but X has a different number of rows.")
+        if data.rows > self.most_rows:
+            raise too_many_rows(self.most_rows)
         return data
 
 
@@ -361,26 +368,26 @@ def _floats(value: object) -> Iterator[float]:
             yield from _floats(item)
 
 
-def row_limit(n: int | None) -> int:
-    """Return the number of rows covered by a plan's error bounds: 16 n and at least 2^20, or 2^22 without a declared n.
+def row_limit(n: int | None, adjacency: Adjacency | None = None) -> int:
+    """Return the number of rows covered by a plan's error bounds.
 
-    Under add/remove a declared n is never compared with the data, so the limit leaves room for a rough n.
+    Under replace-one it is n itself, because a run compares n with the data. Under add/remove a declared n is never
+    compared with the data, so the limit leaves room for a rough n: 16 n and at least 2^20, or 2^22 without a declared
+    n. Pass no adjacency for a noisy n.
     """
+    if n is not None and adjacency is Adjacency.REPLACE_ONE:
+        return n
     return MOST_ROWS if n is None else max(FEWEST_MOST_ROWS, 16 * n)
 
 
-def solver_tolerance(spec: ProblemSpec, *, linear: float = 0.0) -> float:
+def solver_tolerance(spec: ProblemSpec, *, linear: float = 0.0, adjacency: Adjacency | None = None) -> float:
     """Return the gradient norm certified by every solve (T31), from public constants, so the noise may depend on it.
 
-    It is at least 1e-6 L, and up to 2e-5 L where doubles need more to certify n rows at coefficients of a usual size.
-    Beyond that the solver uses extended precision. It is never below the attainable tolerance for the allowed number of
-    rows.
+    It is at least 1e-6 L, and never below the attainable tolerance for the allowed number of rows (T202), which exceeds
+    1e-6 L beyond some 10^7 rows, or for coefficients of an extreme size.
 
     The noise for the tolerance is the same in all directions, also in those with little other noise. This is why the
-    tolerance is so small. ``linear`` bounds the norm of the linear term.
+    tolerance is so small. ``linear`` bounds the norm of the linear term. ``adjacency`` is that of a run that compares n
+    with the data, and None otherwise.
     """
-    rows = spec.n or USUAL_ROWS
-    length = min(minimizer_norm_bound(spec, rows, linear), USUAL_MARGIN / spec.radius)
-    in_doubles = 2 * gradient_error(spec, rows, length, linear)
-    least, most = (share * spec.lipschitz for share in RELATIVE_TOLERANCES)
-    return max(least, min(in_doubles, most), attainable_tolerance(spec, row_limit(spec.n), linear))
+    return max(RELATIVE_TOLERANCE * spec.lipschitz, attainable_tolerance(spec, row_limit(spec.n, adjacency), linear))

@@ -57,16 +57,18 @@ TIME = (
 class PosteriorSampling:
     """One exact sample from the density proportional to exp(-tau J), where J is the regularised loss.
 
-    With tau = mu^2 Lambda / Delta_g^2, where Delta_g is the sensitivity of the sum of gradients, a sample is mu-GDP
-    (T50), because the regulariser of tau J is tau Lambda-strongly convex. In a direction of curvature h, the variance
-    of the sample is 1/(tau (h + Lambda)). The loss may be any convex Lipschitz function, even with a kink.
+    A sample with tau = mu^2 Lambda / Delta_g^2 is mu-GDP (T50), because the regulariser of tau J is strongly convex
+    with constant tau Lambda. Here Lambda is `ProblemSpec.regularization`, and Delta_g the sensitivity of the sum of
+    gradients. In a direction in which the loss has curvature h, the variance of the sample is 1/(tau (h + Lambda)). The
+    loss may be any convex Lipschitz function, even with a kink.
 
-    Rejection sampling makes the sample exact. The limit on the number of trials holds for every data set, and delta
-    covers the probability that the limit is exceeded (`dperm.methods.rejection`). The method is practical only for few
-    records or few columns, and refuses other problems. Samplers with empirical convergence diagnostics have no
-    guarantee (T52).
+    Rejection sampling makes the sample exact. The limit on the number of proposals is proved for every data set, and
+    delta covers the probability that the limit is exceeded (`dperm.methods.rejection`). The method is practical only
+    for few records or few columns, and refuses other problems. Samplers that rely on empirical convergence diagnostics
+    have no guarantee (T52).
 
-    **Side channel.** The number of trials, and so the running time, depends on the data. No guarantee covers it.
+    **Side channel.** The number of proposals, and therefore the running time, depends on the data. The guarantee does
+    not cover the running time.
 
     Parameters
     ----------
@@ -74,10 +76,10 @@ class PosteriorSampling:
         "T50" for the tau given above, or "T51" for the smaller tau (inverse temperature) of Minami et al., which holds
         under replace-one.
     most_trials
-        Largest number of proposals. If more proposals could be needed, no plan is made.
+        Largest number of proposals. If more proposals could be needed, `plan` raises an error.
     most_rows
-        Under add/remove, the number of rows for which the limit on trials is proved; by default 1.25 times the declared
-        n. Under replace-one, the limit is proved for exactly n rows.
+        Under add/remove, the largest accepted number of rows; the limit on the number of proposals is proved for this
+        number. The default is 1.25 times the declared n. Under replace-one, the limit is proved for exactly n rows.
 
     Examples
     --------
@@ -115,7 +117,7 @@ class PosteriorSampling:
             checks.count("most_rows", self.most_rows, ROWS)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "PosteriorPlan":
-        """Return a plan with a temperature and a sampler of limited trials, which together meet ``goal``.
+        """Return a plan with an inverse temperature tau and a limit on proposals, which together meet ``goal``.
 
         Parameters
         ----------
@@ -231,6 +233,7 @@ class PosteriorPlan(Plan):
     theorem: str
 
     method: ClassVar[str] = "posterior"
+    rows_in_memory: ClassVar[str] = "it evaluates the loss at many points"
 
     @cached_property
     def event(self) -> Event:
@@ -343,7 +346,7 @@ def posterior_regularization(spec: ProblemSpec, goal: AnyGuarantee, *, rows: int
         cause = "so that {trials} proposals are enough for every data set of {rows} rows"
         return chosen_strength(least, "sampler", cause, trials=USUAL_TRIALS, rows=rows)
     return chosen_strength(
-        wanted, "noise", "from noise of standard deviation {noise:.3g} on the sum of gradients", noise=sigma
+        wanted, "noise", "for noise of standard deviation {noise:.3g} on the sum of gradients", noise=sigma
     )
 
 
@@ -361,5 +364,7 @@ def _remedies(spec: ProblemSpec) -> str:
     """Return remedies: with a kink the bound depends on the temperature, without one on Lambda."""
     helps = "a smaller C" if math.isfinite(spec.smoothness) else "a smaller epsilon"
     smooth = 'loss="huber_hinge", ' if math.isinf(spec.smoothness) and spec.loss.labels is LabelKind.SIGN else ""
-    return f"Use {smooth}{helps}, fewer features or fewer records, or {quoted_arg('method', 'gradient')} or "
-    f"{quoted_arg('method', 'sgd')}."
+    return (
+        f"Use {smooth}{helps}, fewer features or fewer records, or {quoted_arg('method', 'gradient')} or "
+        f"{quoted_arg('method', 'sgd')}."
+    )

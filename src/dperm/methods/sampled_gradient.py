@@ -15,7 +15,6 @@ from dperm.accounting.event import Event
 from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
-from dperm.erm.gradient import batch_gradient
 from dperm.erm.loss import Loss
 from dperm.erm.rounding import gradient_error
 from dperm.erm.spec import ProblemSpec
@@ -43,8 +42,9 @@ from dperm.methods.sampling import (
     default_optimizer,
     planned_noise,
 )
+from dperm.methods.table_samples import TableSamples
 from dperm.noise.bits import Stream
-from dperm.noise.poisson import sampled_rows
+from dperm.noise.keyed import DrawNumbers
 from dperm.presentation.facts import Fact
 from dperm.presentation.spelling import arg
 from dperm.privacy import ApproxDP
@@ -56,27 +56,27 @@ class SampledGradient:
     """Noisy gradient descent on a Poisson sample of the records in every step (T46), also for nonsmooth losses.
 
     In each step, each record is drawn independently with probability q. The sum of the clipped gradients of the sample
-    plus Gaussian noise is divided by q n, the expected size of a sample for the declared n. An empty sample is treated
-    like any other. The optimizer, averaging, projection and the gradient of the regulariser are post-processing (T3).
-    Defaults follow from public constants (`dperm.methods.sampling`).
+    plus Gaussian noise is divided by q n, the expected sample size for the declared number n of records. An empty
+    sample is treated like any other. The optimizer, averaging, projection and the gradient of the regulariser are
+    post-processing (T3). If a parameter is None, its default follows from public constants (`dperm.methods.sampling`).
 
     Parameters
     ----------
     batch_size
-        Expected sample size q n, an alternative to ``rate``.
+        Expected sample size q n; an alternative to ``rate``.
     rate
-        Sampling probability q of a record in each step, in (0, 1].
+        Probability q of drawing a record in each step, in (0, 1].
     epochs
-        Expected number of passes q T, an alternative to ``steps``.
+        Expected number of passes q T over the data; an alternative to ``steps``.
     steps
         Number of steps T.
     optimizer
         `Momentum`, `Adam` or `AdamW`; None for heavy-ball momentum with a step size from public constants.
     average
-        Fraction of the steps, at the end of the run, whose iterates are averaged, in [0, 1]; 0 releases the last
-        iterate.
+        Fraction of the steps, counted from the end of the run, whose iterates are averaged, in [0, 1]; 0 releases the
+        last iterate.
     projection
-        Largest norm of an iterate; the bounds on rounding errors rely on it.
+        Largest norm of an iterate; longer iterates are scaled down. The bounds on rounding errors rely on this limit.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class SampledGradient:
             _check_optimizer(self.optimizer)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "SampledGradientPlan":
-        """Return a plan with samples, steps, and noise in each step, so that all steps together meet ``goal``.
+        """Return a plan with a sampling rate, steps and noise, so that all steps together meet ``goal``.
 
         Parameters
         ----------
@@ -157,7 +157,14 @@ class SampledGradient:
         Returns
         -------
         Event
-            Repeated Poisson-sampled Gaussian events, with the cost of rounding errors.
+            Poisson-sampled Gaussian event, repeated once per step, with the cost of rounding errors.
+
+        Raises
+        ------
+        ConversionError
+            If the goal is not ApproxDP with delta > 0.
+        ParameterError
+            If ``batch_size`` is set, but ``n`` is None.
         """
         goal = approximate_goal(goal)
         if n is None and self.batch_size is not None:
@@ -173,8 +180,8 @@ class SampledGradient:
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "SampledGradientPlan":
         """Return a plan, with exactly the declared event, for a problem that became known later (T70).
 
-        The event fixes the rate, the steps and the noise multipliers. The number of records of ``spec`` may be a noisy
-        count: it affects only the normaliser and the step size.
+        The event fixes the sampling rate, the number of steps and the noise multipliers. The number of records of
+        ``spec`` may be a noisy count; it determines the divisor of the noisy sums and the default step size.
 
         Parameters
         ----------
@@ -183,7 +190,7 @@ class SampledGradient:
         event
             Result of `declare_event`.
         goal
-            Guarantee of the training run alone, as in `declare_event`.
+            Goal that was passed to `declare_event`: the guarantee of the training run alone.
 
         Returns
         -------
@@ -286,7 +293,7 @@ class SampledGradientPlan(Plan):
     def theorems(self) -> tuple[str, ...]:
         """Tags for sampling, clipping, post-processing and noise."""
         declared = ("T70",) * (self.declared is not None)
-        return ("T46", "T44", "T3", "T54", *declared, *self.step_noise.theorems)
+        return ("T46", "T207", "T44", "T3", "T54", *declared, *self.step_noise.theorems)
 
     @property
     def noise(self) -> str:
@@ -295,7 +302,7 @@ class SampledGradientPlan(Plan):
 
     @property
     def noise_family(self) -> str:
-        """Description of the noise without its grid."""
+        """Description of the noise without its rounding grid."""
         return f"{FAMILY} {self._place}"
 
     @property
@@ -332,16 +339,20 @@ class SampledGradientPlan(Plan):
         return {"gradients": mean, "steps": size * direction + (1 + size * decay) * self.longest}
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
-        """Descend along noisy gradients of samples; only ``batch_gradient`` touches the data.
+        """Descend along noisy gradients of samples; only `TableSamples.sum` touches the data.
 
-        The noisy sum is divided by q n, never by the size of the sample (T46, E9).
+        Each step has a draw number of its own, used up before its noise is drawn (T207). The noisy sum is divided by
+        q n, never by the size of the sample (T46, E9).
         """
         n, strength = public_normaliser(self.spec, self.method), self.spec.regularization or 0.0
         rate, expected = self.sampling.rate, self.sampling.rate * n
+        draws = DrawNumbers(stream, rows=data.rows)
+        samples = TableSamples(data, draws, rate=rate, expected=expected, steps=self.sampling.steps)
 
         def gradient(theta: Floats) -> Floats:
-            rows = sampled_rows(rate, data.rows, stream)
-            noisy = self.step_noise.noisy(batch_gradient(data, self.spec, theta, rows), stream)
+            total = samples.sum(self.spec, theta)
+            draws.use_up()
+            noisy = self.step_noise.noisy(total, stream)
             return noisy / expected + (strength / n) * theta
 
         return run_optimizer(gradient, self.optimizer, self.sampling, dim=self.spec.dim)

@@ -125,10 +125,11 @@ SHARES = (math.sqrt(EIGENVALUE_SHARE), math.sqrt(1 - EIGENVALUE_SHARE))
 class SufficientStatistics:
     """Ridge regression from noisy sums of x x' and y x (AdaSSP), for the squared loss without clipping.
 
-    Rows and targets are bounded, so the sums have a finite sensitivity, and no gradient is clipped. Two statistics are
-    released with Gaussian noise: the smallest eigenvalue of the sum of x x', and both sums as one vector. The rest is
-    post-processing (T3): a ridge penalty that depends on the noise and on the eigenvalue, and the solution of a linear
-    system. The number of records need not be public.
+    The sums are taken over the rows x and their targets y. Rows and targets are bounded, so the sums have a finite
+    sensitivity, and no gradient is clipped. Two statistics are released with Gaussian noise: the smallest eigenvalue of
+    the sum of x x', and both sums as one vector. The remaining steps are post-processing (T3): the choice of a ridge
+    penalty, which depends on the noise and on the noisy eigenvalue, and the solution of a linear system. The number of
+    records need not be public.
 
     Examples
     --------
@@ -176,14 +177,14 @@ class SufficientStatistics:
     ) -> Event:
         """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
 
-        The event is one Gaussian for the smallest eigenvalue and one for the sums.
+        The event composes a Gaussian event for the smallest eigenvalue and a Gaussian event for the sums.
 
         Parameters
         ----------
         goal
             Guarantee of the training run alone, without other stages; Gaussian noise cannot meet a pure goal.
         loss
-            Loss of the problem, the squared loss.
+            Loss of the problem; it must be the squared loss.
         clip
             Clipping norm divided by the bound on the norm of a row; not used.
         n
@@ -192,7 +193,7 @@ class SufficientStatistics:
         Returns
         -------
         Event
-            Two Gaussian events.
+            Composition of two Gaussian events.
         """
         goal = checked_goal(goal)
         _refuse(assumed_problem(loss, clip=clip, n=n), goal)
@@ -210,7 +211,7 @@ class SufficientStatistics:
         event
             Result of `declare_event`.
         goal
-            Guarantee of the training run alone, as in `declare_event`.
+            Goal that was passed to `declare_event`: the guarantee of the training run alone.
 
         Returns
         -------
@@ -352,9 +353,9 @@ def noise_reason(spec: ProblemSpec, eigenvalue: GaussianMechanism, sums: Gaussia
     ridge = ridge_for(spec, eigenvalue, sums)
     return Fact(
         "noise.sufficient",
-        "Noise of standard deviation {squares:.3g} is added to the sum of squares, and of {products:.3g} to the "
-        "sum of labels times rows. The ridge is at most {ridge:.3g}, less for a large noisy least eigenvalue, plus "
-        "Lambda = {strength:.3g}.",
+        "Noise of standard deviation {squares:.3g} is added to the sum of squares, and noise of standard deviation "
+        "{products:.3g} to the sum of labels times rows. The ridge is Lambda = {strength:.3g} plus a term of at most "
+        "{ridge:.3g}, which is smaller if the noisy least eigenvalue is large.",
         {
             "squares": sums.scale,
             "products": sums.scale / spec.radius,

@@ -28,7 +28,7 @@ _SPARE = COUNTER_BYTES - 1  # extra room required by update_into
 
 
 class Stream(Protocol):
-    """Protocol of a stream of uniform bits for one release."""
+    """Protocol of a stream of uniform random bits for one release."""
 
     def words(self, count: int) -> Words:
         """Return an array of the next ``count`` uniform 64-bit words.
@@ -54,7 +54,7 @@ class Bits(Protocol):
         """Whether the bits are unpredictable to everybody. If False, results drawn with these bits are NOT PRIVATE."""
 
     def stream(self) -> Stream:
-        """Return a stream for one release, with a key that no other release uses."""
+        """Return a stream of random bits for one release, which no other release uses."""
 
 
 class SystemBits:
@@ -64,8 +64,8 @@ class SystemBits:
 
     Notes
     -----
-    **Guarantees.** Streams are independent up to the computational security of AES-256 (T10). No two threads, processes
-    or copies of the object share a key.
+    **Guarantees.** Streams are independent up to the computational security of AES-256 (T10). No two streams share a
+    key, and neither do the threads, processes or copies that use the same stream.
 
     Examples
     --------
@@ -76,13 +76,13 @@ class SystemBits:
 
     @property
     def is_private(self) -> bool:
-        """Always True: the key never leaves the process."""
+        """Always True: the keys never leave the process."""
         return True
 
     def stream(self) -> Stream:
         """Return a stream with a fresh key.
 
-        If the operating system has no randomness, an error is raised before any draw.
+        If the operating system cannot provide random bytes, an error is raised before any draw.
         """
         return SystemStream()
 

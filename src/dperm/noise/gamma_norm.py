@@ -37,7 +37,7 @@ SHORT = 2**10
 
 
 def gamma_norm(scale: float, dim: int, stream: Stream) -> Integers:
-    """Draw one vector of ``dim`` integers round(X), X of density proportional to e^(-||x||_2 / scale).
+    """Draw a vector of ``dim`` integers round(X), where X has density proportional to e^(-||x||_2 / scale).
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ def gamma_norm(scale: float, dim: int, stream: Stream) -> Integers:
     dim
         Number of coordinates, at most 2^20.
     stream
-        Random bits.
+        Stream of random bits.
 
     Returns
     -------
     ndarray of int64
-        The rounded vector.
+        The rounded vector, in units of the grid.
 
     Raises
     ------
@@ -60,9 +60,9 @@ def gamma_norm(scale: float, dim: int, stream: Stream) -> Integers:
 
     Notes
     -----
-    **Guarantees.** The distribution is exact for ideal bits (T7, T7a, T10): the sampler reads digits until every
-    coordinate is decided. With scale = sensitivity / epsilon, the noise gives pure epsilon-DP for an L2 sensitivity on
-    the grid.
+    **Guarantees.** The distribution is exact for ideal bits (T7, T7a, T10): the sampler reads random digits until the
+    rounded value of every coordinate is determined. With scale = sensitivity / epsilon, the noise gives pure epsilon-DP
+    for values on the grid with this L2 sensitivity.
     """
     dim = checks.count("dim", dim, most=MOST_DIM)
     largest = LARGEST_SCALE / math.sqrt(dim + 1)  # one coordinate deviates by sqrt(d + 1) scales
@@ -79,7 +79,25 @@ def gamma_norm(scale: float, dim: int, stream: Stream) -> Integers:
 def gamma_norm_rows(scale: float, dim: int, rows: int, stream: Stream) -> Integers:
     """Draw ``rows`` independent vectors of ``dim`` integers, one per row (T7, T10).
 
-    Each row has the distribution of `gamma_norm`. A single row equals the result of `gamma_norm` on the same stream.
+    Each row has the distribution of `gamma_norm`. For ``rows=1``, the row equals the result of `gamma_norm` on the same
+    stream.
+
+    Parameters
+    ----------
+    scale, dim, stream
+        See `gamma_norm`.
+    rows
+        Number of rows, at least 0.
+
+    Returns
+    -------
+    ndarray of int64
+        Array with ``rows`` rows and ``dim`` columns.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
     """
     rows = checks.count("rows", rows, least=0)
     if dim > SHORT or rows <= 1:

@@ -33,7 +33,7 @@ EXACT = 2**53
 
 
 class Norm(IntEnum):
-    """Norm that defines a sensitivity."""
+    """Norm in which a sensitivity is measured."""
 
     L1 = 1
     L2 = 2
@@ -63,10 +63,10 @@ class Grid:
         return math.ldexp(1.0, self.exponent)
 
     def rounded(self, values: Floats) -> Floats:
-        """Return the nearest multiples of the step, exactly, as doubles.
+        """Return the values, rounded exactly to the nearest multiples of the step, as doubles.
 
-        A double of at least 2^52 steps is already a multiple. For smaller numbers, multiplication by a power of two is
-        exact, or the result is far below half a step.
+        A double of magnitude at least 2^52 steps is already a multiple of the step. Smaller doubles are multiplied by a
+        power of two. This is exact, except for numbers far below half a step, which are rounded to 0 in any case.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class Grid:
         return steps
 
     def plus(self, values: Floats, noise: Integers) -> Floats:
-        """Return ``values`` on the grid plus ``noise`` steps, rounded once to the nearest doubles.
+        """Return ``values`` plus ``noise`` steps of the grid, with each sum rounded once to the nearest double.
 
         Parameters
         ----------
@@ -104,8 +104,8 @@ class Grid:
 
         Notes
         -----
-        **Guarantees.** The result is the double nearest to the exact sum, and so post-processing of that sum (T10d). No
-        low-order bit distinguishes the summands, whatever their size.
+        **Guarantees.** The result is the double nearest to the exact sum, and therefore post-processing of that sum
+        (T10d). No low-order bit distinguishes the summands, whatever their size.
         """
         total = noise.astype(np.float64)
         total *= self.step
@@ -124,7 +124,7 @@ def grid_for(scale: float, *, sensitivity: float, dim: int = 1, norm: Norm = Nor
     Parameters
     ----------
     scale
-        Standard deviation of Gaussian noise or scale b of Laplace noise, from 2^-900 to 2^900.
+        Standard deviation of the noise, or scale b of Laplace noise, from 2^-900 to 2^900.
     sensitivity
         Sensitivity of the value before rounding.
     dim
@@ -159,9 +159,9 @@ def sensitivity_on_grid(sensitivity: float, grid: Grid, *, dim: int, norm: Norm,
     dim
         Number d of entries of the value.
     norm
-        Norm of the sensitivity.
+        Norm of the sensitivity, L1 (p = 1) or L2 (p = 2).
     numerical_error
-        Bound tau in the same norm on the error of the computed value, for every data set.
+        Bound tau on the error of the computed value in this norm, for every data set.
 
     Returns
     -------
@@ -170,26 +170,26 @@ def sensitivity_on_grid(sensitivity: float, grid: Grid, *, dim: int, norm: Norm,
 
     Notes
     -----
-    **Guarantees.** An upper bound in exact arithmetic, rounded up to a double (T10b).
+    **Guarantees.** The result is an upper bound, computed in exact arithmetic and rounded up to a double (T10b).
     """
     rounding = Fraction(root_up(dim, norm)) * Fraction(2) ** grid.exponent
     return round_up(Fraction(sensitivity) + rounding + 2 * Fraction(numerical_error))
 
 
 def root_up(dim: int, norm: Norm) -> float:
-    """Return d^(1/p), the p-norm of a vector of ones, rounded up.
+    """Return d^(1/p), the p-norm of a vector of d ones, rounded up.
 
     Parameters
     ----------
     dim
         Number d of entries.
     norm
-        Norm of the sensitivity.
+        Norm L1 (p = 1) or L2 (p = 2).
 
     Returns
     -------
     float
-        The root, rounded up.
+        d^(1/p), rounded up.
     """
     if norm is Norm.L1:
         return round_up(Fraction(dim))

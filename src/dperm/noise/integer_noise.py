@@ -33,7 +33,7 @@ _SCALE = "The scale is the noise's standard deviation (Laplace: its scale) in un
 
 
 def rounded_gaussian(scale: float, size: int, stream: Stream, *, band: float = BAND, strips: int = STRIPS) -> Integers:
-    """Draw ``size`` independent integers round(N), N ~ N(0, scale^2): noise of the Gaussian mechanism (T6, T10).
+    """Draw ``size`` independent integers round(X), where X ~ N(0, scale^2), for the Gaussian mechanism (T6, T10).
 
     Parameters
     ----------
@@ -42,9 +42,10 @@ def rounded_gaussian(scale: float, size: int, stream: Stream, *, band: float = B
     size
         Number of draws.
     stream
-        Random bits.
+        Stream of random bits.
     band, strips
-        Shares of work on the exact path and in the tail, for tests. The distribution does not depend on them.
+        Tuning constants for tests, which set how often the sampler uses exact arithmetic and how often it draws from
+        the tail. The distribution does not depend on these constants.
 
     Returns
     -------
@@ -67,19 +68,19 @@ def rounded_gaussian(scale: float, size: int, stream: Stream, *, band: float = B
 
 
 def rounded_laplace(scale: float, size: int, stream: Stream, *, band: float = BAND, strips: int = STRIPS) -> Integers:
-    """Draw ``size`` independent integers round(L), L Laplace of this scale: noise of the Laplace mechanism (T5, T10).
+    """Draw ``size`` independent integers round(X), where X has a Laplace distribution of scale s (T5, T10).
 
-    ``P(0) = 1 - e^(-1/(2s))`` and ``P(z) = e^(-|z|/s) sinh(1/(2s))``. The noise is pure, like continuous
-    Laplace noise (T5a).
+    ``P(0) = 1 - e^(-1/(2s))``, and ``P(z) = e^(-|z|/s) sinh(1/(2s))`` for other integers z. The Laplace
+    mechanism uses this noise, which gives pure DP like continuous Laplace noise (T5a).
 
     Parameters
     ----------
     scale
-        Scale b in units of the grid, from 2^-4 to 2^52.
+        Scale s of the Laplace distribution in units of the grid, from 2^-4 to 2^52.
     size
         Number of draws.
     stream
-        Random bits.
+        Stream of random bits.
     band, strips
         See `rounded_gaussian`.
 
@@ -90,7 +91,9 @@ def rounded_laplace(scale: float, size: int, stream: Stream, *, band: float = BA
 
     Notes
     -----
-    **Guarantees.** The distribution is exact for ideal bits (T10a, T10c). Edge cases are those of `rounded_gaussian`.
+    **Guarantees.** The distribution is exact for ideal bits (T10a, T10c).
+
+    The edge cases are those of `rounded_gaussian`.
     """
     return _rounded(_table(EXPONENTIAL, scale, strips), _size(size), stream, band)
 
@@ -98,9 +101,10 @@ def rounded_laplace(scale: float, size: int, stream: Stream, *, band: float = BA
 def discrete_laplace(scale: float, size: int, stream: Stream, *, band: float = BAND, strips: int = STRIPS) -> Integers:
     """Draw ``size`` independent integers with ``P(z) = tanh(1/(2s)) e^(-|z|/s)`` (T5, T5a).
 
-    The noise is pure for integer sensitivities.
+    The noise gives pure DP for integer sensitivities.
 
-    If E is exponential, floor(s E) is geometric. A fair sign, with minus zero rejected, gives this distribution.
+    If E is an exponential variable with mean 1, floor(s E) is geometric. A fair random sign, with minus zero rejected,
+    then gives this distribution.
 
     Parameters
     ----------
@@ -109,18 +113,20 @@ def discrete_laplace(scale: float, size: int, stream: Stream, *, band: float = B
     size
         Number of draws.
     stream
-        Random bits.
+        Stream of random bits.
     band, strips
         See `rounded_gaussian`.
 
     Returns
     -------
     ndarray of int64
-        The noise.
+        The noise, as integers.
 
     Notes
     -----
-    **Guarantees.** The distribution is exact for ideal bits (T5a, T10c). Edge cases are those of `rounded_gaussian`.
+    **Guarantees.** The distribution is exact for ideal bits (T5a, T10c).
+
+    The edge cases are those of `rounded_gaussian`.
     """
     table, size = _table(EXPONENTIAL, scale, strips), _size(size)
     out, filled = np.empty(size, dtype=np.int64), 0

@@ -15,12 +15,12 @@ from dperm.noise.bits import COUNTER_BYTES, Stream, Words, aes_ctr_cipher, keyst
 class NotPrivateBits:
     """Bits determined by a seed. The record of a release drawn with these bits marks the release as NOT PRIVATE.
 
-    The n-th stream of an object depends only on the seed and n, and no two of its streams are the same.
+    The n-th stream of an object depends only on the seed and on n. No two streams of one object are the same.
 
     Parameters
     ----------
     seed
-        Whole number >= 0.
+        Integer, at least 0.
 
     Examples
     --------

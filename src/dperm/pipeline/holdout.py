@@ -8,13 +8,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dperm.noise.bits import Stream
-from dperm.noise.poisson import sampled_rows
+from dperm.noise.keyed import DrawNumbers, KeyedSampler
 
 HOLDOUT = 0.1
 """Default probability with which a record is an evaluation record (T90)."""
 MOST_HOLDOUT = 0.5
 """Largest probability with which a record is an evaluation record."""
 HOLDOUT_RULE = "It is the probability with which a record is held out for the metrics; 0 trains on all records."
+
+
+@dataclass(frozen=True)
+class RecordCoins:
+    """Secret coin flips of all records, by a key (T71, T207). Any part of a table flips the coins of its own rows.
+
+    Attributes
+    ----------
+    sampler
+        Sampler with the secret key of one draw.
+    draw
+        Number of the draw.
+    holdout
+        Probability with which a record is an evaluation record.
+
+    Notes
+    -----
+    **Guarantees.** The coin of a record is a function of the key and of the number of its row, so a split does not
+    depend on the cuts into row groups.
+    """
+
+    sampler: KeyedSampler
+    draw: int
+    holdout: float
+
+    @classmethod
+    def of(cls, count: int, *, holdout: float, stream: Stream) -> "RecordCoins":
+        """Return the coins of ``count`` records, with a key from ``stream``."""
+        draws = DrawNumbers(stream, rows=count)
+        return cls(draws.sampler, draws.number, holdout)
+
+    def evaluation(self, start: int, stop: int) -> NDArray[np.int64]:
+        """Return the numbers of the evaluation records from ``start`` up to ``stop``, in ascending order."""
+        return self.sampler.sample(self.holdout, self.draw, start, stop)
+
+    def training(self, start: int, stop: int) -> NDArray[np.int64]:
+        """Return the numbers of the other records from ``start`` up to ``stop``, in ascending order."""
+        others = np.arange(start, stop, dtype=np.int64)
+        return np.setdiff1d(others, self.evaluation(start, stop), assume_unique=True)
 
 
 @dataclass(frozen=True)
@@ -52,7 +91,7 @@ class RecordSplit:
         places = np.arange(count, dtype=np.int64)
         if not holdout:
             return cls(places, places[:0])
-        chosen = sampled_rows(holdout, count, stream)
+        chosen = RecordCoins.of(count, holdout=holdout, stream=stream).evaluation(0, count)
         return cls(np.setdiff1d(places, chosen, assume_unique=True), chosen)
 
     @classmethod

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Plan of a search over settings: trainings, noisy scores on other records, and the choice as one release (T93)."""
+"""Plan of a search over settings: training runs, noisy scores on other records, and the choice as one release (T93)."""
 
 import json
 import math
@@ -47,14 +47,14 @@ WHOLE = 2**FRACTION
 COVERAGE = 0.9
 """Probability with which the best of the settings is among the trials (T84)."""
 ETA = 2.0
-"""Shape of the law of the number of trials: the fewest trainings at nearly the least privacy loss (T84)."""
+"""Shape of the law of the number of trials: the fewest training runs at nearly the least privacy loss (T84)."""
 COMPOSED = 2
 """Largest number of settings that are all trained, by composition (T84)."""
 MOST_SETTINGS = 1000
 DELTA_SHARE = 0.5
-"""Share of delta that the deltas of all trainings have together, on average."""
+"""Share of delta that all training runs together spend on average."""
 SMALLEST, LARGEST = 1e-3, 1.0
-"""Range of the epsilon of one training, as shares of the epsilon of the search."""
+"""Range of the epsilon of one training run, as shares of the epsilon of the search."""
 GROWTH, PRECISION, ROUGH = 1.5, 2e-3, 1e-2
 SHRINK = 0.97
 SEARCHING = "search"
@@ -97,9 +97,9 @@ class SearchPlan:
     """Plan of a search over a finite list of settings, made from public numbers (T93).
 
     A secret split gives each record to training or to validation. Every trial trains with one setting on the training
-    records, and scores the model with noise on the validation records. If there are two settings, both are
-    trained, and their trainings are composed. If there are three or more, there is a secret random number of
-    independent trials. Each draws its setting uniformly, and the outcome with the best score is released (T80).
+    records, and scores the model with noise on the validation records. If there are two settings, one model is
+    trained with each, and the training runs are composed. If there are three or more, there is a secret random number
+    of independent trials. Each draws its setting uniformly, and the outcome with the best score is released (T80).
 
     Attributes
     ----------
@@ -108,9 +108,9 @@ class SearchPlan:
     settings
         Settings, as parameters by name.
     trial_goal
-        Guarantee of each training by itself.
+        Guarantee of each training run by itself.
     trial_events
-        Event of a training with each setting.
+        Event of a training run with each setting.
     runs
         Law of the number of trials; None if every setting is trained once.
     score
@@ -141,7 +141,7 @@ class SearchPlan:
         validation: float = VALIDATION,
         n: int | None = None,
     ) -> "SearchPlan":
-        """Return the plan in which each training has the largest epsilon that meets ``goal``.
+        """Return the plan in which each training run has the largest epsilon that meets ``goal``.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class SearchPlan:
         goal
             Guarantee of the whole search, with delta > 0.
         event_of
-            Function from the place of a setting and the guarantee of a training to the event of the training.
+            Function from the place of a setting and the guarantee of a training run to its event.
         runs
             Law of the number of trials; None chooses it by the number of settings.
         validation
@@ -161,11 +161,11 @@ class SearchPlan:
         Raises
         ------
         AssumptionError
-            If not even the smallest epsilon of a training meets ``goal``.
+            If not even the smallest epsilon of a training run meets ``goal``.
         """
         known = checked_settings(settings)
         if runs is not None and not isinstance(runs, Runs):
-            rule = "must be None or a law of the number of trials"
+            rule = "must be None or a distribution of the number of trials"
             raise ParameterError(
                 argument="runs", rule=rule, got=shown(runs), remedy="Choose Runs.geometric(mean=10), for example."
             )
@@ -222,12 +222,12 @@ class SearchPlan:
 
     @property
     def trials(self) -> float:
-        """Mean number of trainings."""
+        """Mean number of training runs."""
         return len(self.settings) if self.runs is None else self.runs.mean
 
     @cached_property
     def trial_epsilon(self) -> float:
-        """Largest epsilon of one training by itself, at the delta of the goal."""
+        """Largest epsilon of one training run by itself, at the delta of the goal."""
         profiles = (account(event, self.goal.adjacency) for event in dict.fromkeys(self.trial_events))
         return max(profile.epsilon(self.goal.delta) for profile in profiles)
 
@@ -237,27 +237,28 @@ class SearchPlan:
         if self.runs is None:
             law = Fact(
                 "search.composition",
-                "Both settings are trained, and the trainings are composed (T84).",
+                "One model is trained with each of the two settings, and the training runs are composed (T84).",
             )
         else:
             law = Fact(
                 "search.runs",
-                "A secret number of trials draw their settings independently: {mean:.3g} on average. The best of the "
-                "{settings} settings is among them with probability {coverage:.2g} (T80, T84).",
+                "A secret number of trials, {mean:.3g} on average, draw their settings independently. The best of the "
+                "{settings} settings is drawn with probability {coverage:.2g} (T80, T84).",
                 {"mean": self.runs.mean, "settings": len(self.settings), "coverage": self._coverage},
             )
         return (
             Fact(
                 "search.price",
-                "Each training by itself has epsilon = {trial:.3g} instead of {whole:g} at delta = {delta:g}: the "
-                "difference is the price of the choice (T93).",
+                "Each training run by itself has epsilon = {trial:.3g} instead of {whole:g} at delta = {delta:g}: the "
+                "difference is the price of the search (T93).",
                 {"trial": self.trial_epsilon, "whole": self.goal.epsilon, "delta": self.goal.delta},
             ),
             law,
             Fact(
                 "search.score",
-                "Scores have Gaussian noise of standard deviation {deviation:.3g} records on {share:g} of the records, "
-                "which no training reads, so they cost nothing more (T71).",
+                "Models are scored on a share of {share:g} of the records, which no training run reads. The scores "
+                "have Gaussian noise of standard deviation {deviation:.3g} records and add nothing to the privacy cost "
+                "(T71).",
                 {"deviation": self.score.standard_deviation, "share": self.validation},
             ),
             Fact(
@@ -432,7 +433,7 @@ def covering_runs(settings: int) -> Runs:
 
 
 def training_event(events: Sequence[Event], runs: Runs | None) -> Event:
-    """Return the event of all trainings: their composition, or the best of trials with random settings (T93).
+    """Return the event of all training runs: their composition, or the best of trials with random settings (T93).
 
     A trial with a random setting is a mixture whose outcome names the setting. Its profile is at most the largest
     profile of the settings; `ParallelParts` has this profile. An event that another one dominates is left out.
@@ -483,7 +484,7 @@ def _largest_mu(goal: ApproxDP, runs: Runs) -> float:
 def _largest_epsilon(
     goal: ApproxDP, events: Callable[[float], tuple[Event, ...]], whole: Callable[[Sequence[Event]], Event]
 ) -> float:
-    """Return the largest epsilon of one training for which all trainings together meet ``goal``.
+    """Return the largest epsilon of one training run for which all runs together meet ``goal``.
 
     The search uses the setting with the largest loss alone. The result holds for all settings together.
     """
@@ -536,11 +537,11 @@ def _largest(excess: Callable[[float], float], start: float, most: float, *, pre
 
 def _no_budget() -> AssumptionError:
     return AssumptionError(
-        "the search leaves no budget for a training: many settings share one guarantee.",
+        "the search leaves no budget for a training run: many settings share one guarantee.",
         remedy=f"Search over fewer settings, or give a larger {arg('epsilon')} or {arg('delta')}.",
     )
 
 
 def _plain(public: Mapping[str, object]) -> Any:
-    """Return public numbers as JSON data; a setting that JSON cannot hold is named by its text."""
+    """Return public numbers as JSON-serialisable data; text replaces a setting that JSON cannot hold."""
     return json.loads(json.dumps(public, default=repr))

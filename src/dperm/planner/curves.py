@@ -27,9 +27,9 @@ class AccuracyPoint:
     Attributes
     ----------
     at
-        The number of rows, or the epsilon.
+        Number of records, or epsilon.
     expected
-        Expected accuracy at this point.
+        Expected accuracy at this number of records, or at this epsilon.
     """
 
     at: float
@@ -38,16 +38,16 @@ class AccuracyPoint:
 
 @dataclass(frozen=True)
 class Curves:
-    """Expected accuracy for several numbers of records and several epsilons around a request.
+    """Expected accuracy as a function of the number of records, and as a function of epsilon.
 
     Attributes
     ----------
     shape, goal
-        Table and guarantee of the request.
+        Public description of the table, and the guarantee.
     points_n
-        Expected accuracy by number of rows, at the requested epsilon.
+        Expected accuracy at several numbers of records, for the epsilon of ``goal``.
     points_epsilon
-        Expected accuracy by epsilon, at the requested number of records.
+        Expected accuracy at several epsilons, for ``shape.n`` records.
     """
 
     shape: Shape
@@ -57,18 +57,18 @@ class Curves:
 
     @property
     def over_n(self) -> Picture:
-        """Plot of the accuracy against the number of records, at the requested epsilon."""
+        """Plot of the expected accuracy against the number of records, for the epsilon of ``goal``."""
         columns = count_of(self.shape.dim, "column")
         return _picture(f"epsilon {self.goal.epsilon:g}, {columns}", "number of records", self.points_n)
 
     @property
     def over_epsilon(self) -> Picture:
-        """Plot of the accuracy against epsilon, at the requested number of records."""
+        """Plot of the expected accuracy against epsilon, for ``shape.n`` records."""
         columns = count_of(self.shape.dim, "column")
         return _picture(f"{self.shape.n:,} records, {columns}", "epsilon", self.points_epsilon)
 
     def as_dict(self) -> dict[str, object]:
-        """Return the points as plain data for JSON."""
+        """Return the points of both curves as plain data for JSON."""
         return {"over_n": _plain(self.points_n), "over_epsilon": _plain(self.points_epsilon)}
 
 
@@ -83,19 +83,19 @@ def curves(
 ) -> Curves:
     """Return the expected accuracy as a function of the number of records and of epsilon.
 
-    The classes are equally hard to separate at every point. A declared baseline refers to ``shape.n`` rows.
+    The classes are equally hard to separate at every point. A declared baseline refers to ``shape.n`` records.
 
     Parameters
     ----------
     shape, goal
         Public description of the table, and the guarantee.
     method
-        Method of the estimator.
+        Method of the estimator: "auto", "objective", "output", "gradient", "sgd", "bolt_on" or "posterior".
     trials
         Number and seed of the trials; None for ten trials with seed 0.
     counts, epsilons
-        Numbers of records and epsilons. None uses seven values, from one tenth to ten times ``shape.n`` (or, for
-        ``epsilons``, the epsilon of ``goal``).
+        Numbers of records, and epsilons. None uses seven values from one tenth to ten times ``shape.n`` or, for
+        ``epsilons``, the epsilon of ``goal``.
 
     Returns
     -------

@@ -117,19 +117,19 @@ def accuracy(table: SimulatedTable, shape: Shape, goal: Goal, *, method: str, se
 
 @dataclass(frozen=True)
 class ExpectedAccuracy:
-    """Accuracy on test rows in trials on simulated tables. It is not a guarantee for other tables.
+    """Accuracy on test records in trials on simulated tables, without a guarantee for other tables.
 
     Attributes
     ----------
     method, used
         Requested method, and the method that the plan chose.
     mean
-        Mean over tables and noise.
+        Mean accuracy over tables and noise.
     low, high
         Ends of a 95 % confidence interval for the mean, by Student's t distribution. The interval does not account for
         the difference between real and simulated tables.
     spread
-        Standard deviation of a single fit.
+        Standard deviation of the accuracy of a single fit.
     without_privacy
         Mean accuracy of a model without noise on the same tables.
     majority
@@ -137,11 +137,11 @@ class ExpectedAccuracy:
     repeats
         Number of trials.
     simulated_at
-        Number of rows of the simulated tables. Large tables are represented by smaller ones with a larger epsilon.
+        Number of records of the simulated tables. Smaller tables with a larger epsilon represent large tables.
     seed
-        Seed of tables and noise.
+        Seed of the tables and of the noise.
     rough
-        Whether the tables have so few rows per column that the estimate of the accuracy is too low
+        Whether the tables have so few records per column that the estimate of the accuracy is too low
         (`dperm.planner.trials`).
     """
 
@@ -164,7 +164,7 @@ class ExpectedAccuracy:
         return self.without_privacy - self.mean
 
     def as_dict(self) -> dict[str, object]:
-        """Return all numbers and the loss as plain data."""
+        """Return all attributes and the loss as plain data."""
         return {**asdict(self), "loss": self.loss}
 
 
@@ -173,20 +173,20 @@ def expected_accuracy(
 ) -> ExpectedAccuracy:
     """Return the expected accuracy of `PrivateLogisticRegression` with its defaults on simulated tables of this shape.
 
-    The noise has exactly the distribution of the noise of the estimator, but is drawn from a seed. The results are
-    therefore NOT PRIVATE, but the simulated tables contain no real records.
+    The noise has exactly the same distribution as the noise of the estimator, but it is drawn from a seed. The results
+    are therefore NOT PRIVATE, but the simulated tables contain no real records.
 
     Parameters
     ----------
     shape, goal
         Public description of the table, and the guarantee.
     method
-        Method of the estimator.
+        Method of the estimator: "auto", "objective", "output", "gradient", "sgd", "bolt_on" or "posterior".
     trials
         Number and seed of the trials; None for ten trials with seed 0.
     signal
-        Difficulty of the classification; None derives it from ``shape``. Pass the same signal to compare shapes with
-        different n.
+        How well the classes can be separated; None derives the signal from ``shape``. Pass the same signal to compare
+        shapes with different n.
 
     Returns
     -------
@@ -198,7 +198,7 @@ def expected_accuracy(
     AssumptionError, AdjacencyError, ConversionError
         If the method cannot give this guarantee.
     ParameterError
-        If the shape is too large for trials.
+        If the method is unknown, the epsilon of ``goal`` is not in (0, 500], or the shape is too large for trials.
 
     Examples
     --------

@@ -48,19 +48,19 @@ class MethodOutlook:
     Attributes
     ----------
     method, used
-        Requested method, and the method of the plan; ``used`` is empty if the method does not apply.
+        Requested method, and the method that the plan chose. ``used`` is empty if the requested method does not apply.
     noise
-        Standard deviation of the noise in each coordinate; None without noise.
+        Standard deviation of the noise in each coordinate; None for a plan without noise.
     noise_kind
         Distribution of the noise, and the quantity to which it is added.
     noise_family
-        Description of the noise without its grid.
+        Description of the noise without its rounding grid.
     proved
-        Bound on the expected excess risk, if one is known. The bound applies to the problem without clipping, with the
-        regularization or the number of steps that minimises the bound. It does not apply to the defaults of the
-        estimator.
+        Bound on the expected excess risk; None if no bound is known. The bound applies to the problem without clipping,
+        with the regularization or the number of steps that minimizes the bound. The bound does not apply to the default
+        settings of the estimator.
     expected
-        Result of the trials; None without trials.
+        Expected accuracy from the trials; None without trials.
     refusal
         Error raised by the plan if the method does not apply; None if it applies.
     """
@@ -76,11 +76,11 @@ class MethodOutlook:
 
     @property
     def refused(self) -> str:
-        """Message of ``refusal``; empty without one."""
+        """Message of ``refusal``; empty if the method applies."""
         return "" if self.refusal is None else str(self.refusal)
 
     def as_dict(self) -> dict[str, object]:
-        """Return all attributes as plain data; infinite numbers are None."""
+        """Return the attributes as plain data, with None for infinite numbers."""
         own = {name: getattr(self, name) for name in ("method", "used", "noise", "noise_kind", "refused")}
         return {
             **own,
@@ -96,11 +96,11 @@ class Outlook:
     Attributes
     ----------
     shape, goal
-        Table and guarantee of the request.
+        Public description of the table, and the guarantee.
     rows
         One entry per method, in the requested order.
     reference_norm
-        Norm R0; the bounds limit the excess risk over the best coefficients with norm at most R0.
+        Norm R0. The bounds limit the excess risk over the best coefficients with norm at most R0.
     """
 
     shape: Shape
@@ -115,7 +115,7 @@ class Outlook:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The facts as sentences for Python users."""
+        """The `facts` as English sentences, which name the arguments as in Python."""
         return tuple(map(str, self.facts))
 
     def row(self, method: str) -> MethodOutlook:

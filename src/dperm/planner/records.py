@@ -28,18 +28,19 @@ _MORE = 6
 
 @dataclass(frozen=True)
 class RecordsByProof:
-    """Number of records that provably suffices for a target excess risk (T57, T48a).
+    """Number of records that provably suffice for a target excess risk (T57, T48a).
 
     Attributes
     ----------
     target_excess
         Requested bound on the expected excess risk.
     n
-        Smallest number of rows at which a proved bound reaches the target.
+        Smallest number of records at which a proved bound is at most ``target_excess``.
     best
-        The bound at ``n`` rows, with its method.
+        Method that needs the fewest records, with its bound for ``n`` records.
     each
-        Number of rows for each method.
+        Pairs of a method name and the number of records that the method needs, fewest first. Methods that need more
+        than 2^53 records are left out.
     """
 
     target_excess: float
@@ -60,7 +61,7 @@ class RecordsByProof:
 
     @property
     def sentence(self) -> str:
-        """The result as a sentence for Python users."""
+        """The `fact` as an English sentence, which names the arguments as in Python."""
         return str(self.fact)
 
     def as_dict(self) -> dict[str, object]:
@@ -78,15 +79,15 @@ def records_for(
     Parameters
     ----------
     target_excess
-        Bound on the expected excess risk.
+        Requested bound on the expected excess risk.
     dim
         Number of columns.
     goal
-        Guarantee.
+        Guarantee of the fit.
     reference_norm
-        Norm R0; the excess is relative to the best coefficients with norm at most R0.
+        Norm R0. The excess risk is relative to the best coefficients with norm at most R0.
     feature_norm
-        Public bound on the norm of rows.
+        Public bound on the norm of each row.
 
     Returns
     -------
@@ -121,18 +122,18 @@ class RecordsByTrial:
     Attributes
     ----------
     shape, goal
-        Table and guarantee of the request.
+        Public description of the table, and the guarantee.
     loss
         Largest acceptable accuracy loss due to privacy.
     n
-        Smallest number of records, accurate to about 20 %. None if 10^9 records are too few, or if the trials are
-        inconclusive.
+        Smallest number of records at which the accuracy loss is at most ``loss``, accurate to about 20 %. None if 10^9
+        records are too few, or if the trials are inconclusive.
     points
-        Trials by number of records.
+        Expected accuracy at each number of records that was tried, in increasing order.
     floor
-        Tables too large to simulate are replaced by smaller ones. This is the accuracy on the smaller tables with
-        almost no noise; None if no table was replaced. Any accuracy loss here is due to the smaller size, not to
-        privacy, so the trials cannot resolve a smaller target loss.
+        Expected accuracy with almost no noise on the smaller tables that replaced tables too large to simulate; None if
+        the table that decided ``n`` was not replaced. The accuracy loss in ``floor`` is due to the smaller size, not to
+        privacy, so the trials cannot resolve a smaller ``loss``.
     """
 
     shape: Shape
@@ -144,7 +145,7 @@ class RecordsByTrial:
 
     @property
     def cannot_tell(self) -> bool:
-        """Whether the largest tables that can be simulated are too small to answer the question."""
+        """Whether the largest tables that can be simulated are too small to determine ``n``."""
         return self.floor is not None and abs(self.floor.loss) > self.loss / 2
 
     @property
@@ -174,7 +175,7 @@ class RecordsByTrial:
 
     @property
     def sentence(self) -> str:
-        """The result as a sentence for Python users."""
+        """The `fact` as an English sentence, which names the arguments as in Python."""
         return str(self.fact)
 
     @property
@@ -194,11 +195,11 @@ def records_for_accuracy(
 ) -> RecordsByTrial:
     """Return the smallest number of simulated records at which privacy lowers the accuracy by at most ``loss``.
 
-    The accuracies with and without privacy are compared on tables with the same number of rows, at least ten per
-    column. With fewer rows, even a model without privacy learns little. At every size, the classes are as hard to
-    separate as in a table of ``shape.n`` rows. The search doubles or halves the number of rows until the cost of
-    privacy lies on the other side of ``loss`` at two consecutive sizes. The result is interpolated from these costs,
-    after smoothing them so that they never increase with n.
+    The accuracies with and without privacy are compared on tables with the same number of records, at least ten per
+    column. With fewer records, even a model without privacy learns little. At every size, the classes are as hard to
+    separate as in a table of ``shape.n`` records. The search doubles or halves the number of records until the cost of
+    privacy lies on the other side of ``loss`` at two consecutive sizes. The costs are then smoothed so that they never
+    increase with the number of records, and the result is interpolated from the smoothed costs.
 
     Parameters
     ----------
@@ -207,7 +208,7 @@ def records_for_accuracy(
     loss
         Largest acceptable accuracy loss due to privacy.
     method
-        Method of the estimator.
+        Method of the estimator: "auto", "objective", "output", "gradient", "sgd", "bolt_on" or "posterior".
     trials
         Number and seed of the trials; None for ten trials with seed 0.
 
@@ -218,8 +219,11 @@ def records_for_accuracy(
 
     Raises
     ------
+    AssumptionError, AdjacencyError, ConversionError
+        If the method cannot give this guarantee.
     ParameterError
-        If always guessing the larger class lowers the accuracy by at most ``loss``.
+        If ``loss`` is not in [1e-4, 0.5], or if always guessing the larger class costs at most ``loss`` in accuracy
+        compared with the best possible model.
     """
     search = _Search(shape, checked_goal(goal), method, trials or Trials())
     target = _checked_loss(loss, shape)

@@ -29,11 +29,11 @@ class Shape:
     balance
         Share of records in the positive class, in [0.01, 0.99]; all other records are in the negative class.
     baseline
-        Accuracy of a model without privacy, trained on n rows, if known from a publication or a similar data set. None
-        uses a default rule (`dperm.planner.simulated_data`).
+        Accuracy of a model without privacy trained on n records, if it is known from a publication or a similar data
+        set. It must exceed `majority` and be at most 0.999. None uses a default rule (`dperm.planner.simulated_data`).
     feature_norm
-        Public bound on the norm of rows. The accuracy does not depend on this bound, because features and noise scale
-        with it; the proved bounds do depend on it.
+        Public bound on the norm of each row. The expected accuracy does not depend on this bound, because the features
+        and the noise scale with it. The proved bounds on the excess risk do depend on it.
 
     Raises
     ------
@@ -70,12 +70,12 @@ class Shape:
         return max(self.balance, 1 - self.balance)
 
     def problem(self, reference_norm: float = 1.0) -> LearningProblem:
-        """Return the constants of the bounds (T57), for logistic loss on rows with a constant column (T54).
+        """Return the constants for the proved bounds (T57): logistic loss on rows with a constant column (T54).
 
         Parameters
         ----------
         reference_norm
-            Norm R0 of the reference coefficients.
+            Norm R0. The bounds limit the excess risk over the best coefficients with norm at most R0.
 
         Returns
         -------
@@ -86,7 +86,7 @@ class Shape:
         return LearningProblem(space.size, space.radius, space.radius**2 / 4, reference_norm, logistic=True)
 
     def as_dict(self) -> dict[str, object]:
-        """Return the public numbers as plain data."""
+        """Return all parameters as plain data."""
         return asdict(self)
 
     def _check_baseline(self, baseline: float) -> None:

@@ -123,9 +123,9 @@ class SimulatedTable:
     Attributes
     ----------
     X, y
-        Training rows and classes.
+        Training rows and their classes.
     X_test, y_test
-        Test rows and classes.
+        Test rows and their classes.
     chances
         Probability of class 1 for each test row, known from the simulation.
     """
@@ -153,14 +153,14 @@ class SimulatedTable:
 
 
 def simulated_table(shape: Shape, seed: int) -> SimulatedTable:
-    """Return a simulated table of a declared shape, with test rows.
+    """Return a simulated table of a declared shape, with additional test rows.
 
     Parameters
     ----------
     shape
         Public description of the table.
     seed
-        Seed of the rows, classes and coefficients.
+        Seed from which rows, classes and coefficients are drawn.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def simulated_table(shape: Shape, seed: int) -> SimulatedTable:
     Raises
     ------
     ParameterError
-        If no simulated table reaches ``shape.baseline``.
+        If a model without privacy cannot reach ``shape.baseline`` on tables of this shape.
     """
     return draw(shape, signal_of(shape), seed)
 

@@ -50,11 +50,12 @@ class Trials:
     Parameters
     ----------
     repeats
-        Number of tables, each with one fit. Fewer tables, but at least four, are used if a fit takes a long time.
+        Number of tables, each with one fit, from 2 to 10,000. If a fit takes a long time, this number is reduced, but
+        not below four.
     seed
-        Seed of tables and noise.
+        Seed of the tables and of the noise.
     progress
-        Callback that receives the completed fraction of the work, from 0 to 1.
+        Callback that receives the completed fraction of the work, from 0 to 1; by default, progress is not reported.
     """
 
     repeats: int = 10
@@ -68,7 +69,7 @@ class Trials:
 
     @classmethod
     def quick(cls, seed: int = 0) -> "Trials":
-        """Return options with the smallest useful number of trials.
+        """Return options with four trials, the smallest useful number.
 
         Parameters
         ----------
@@ -78,12 +79,12 @@ class Trials:
         Returns
         -------
         Trials
-            Options with few trials.
+            Options with four trials.
         """
         return cls(repeats=4, seed=seed)
 
     def part(self, place: int, parts: int) -> "Trials":
-        """Return these options for one of several parts of the work, each of which reports its share of the progress.
+        """Return these options for one part of the work, with progress reported as a share of the whole work.
 
         Parameters
         ----------
@@ -105,9 +106,9 @@ class Trials:
         Parameters
         ----------
         purpose
-            Purpose of the seed, such as a table or a fit.
+            Purpose of the seed, such as "table" or "noise".
         place
-            Number of the table or fit.
+            Number of the table or fit, from 0.
 
         Returns
         -------

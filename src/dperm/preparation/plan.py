@@ -9,9 +9,10 @@ The queries may depend on earlier releases, because the noise does not (T70).
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.canonical import CanonicalColumn, canonical_columns
 from dperm.data.columns import AnyColumn
+from dperm.data.encoder import PublicEncoder
 from dperm.data.identity import same_text
 from dperm.data.table_part import Rows, TablePart, joined_columns
 from dperm.data.tables import raw_columns
@@ -33,8 +35,16 @@ from dperm.noise.bits import Bits, Stream
 from dperm.preparation.bins import BINS
 from dperm.preparation.prepared import Encoding, PreparedTable, TargetKind
 from dperm.preparation.profile import bin_counts, noisy_profiles
-from dperm.preparation.row_norms import NORM_BINS, NORM_SHARE, noisy_row_norms, row_norm_fact, row_norm_numbers
-from dperm.preparation.values import noisy_values, number_edges
+from dperm.preparation.row_norms import (
+    NORM_BINS,
+    NORM_SHARE,
+    noisy_norm_counts,
+    norm_counts,
+    norm_edges,
+    row_norm_fact,
+    row_norm_numbers,
+)
+from dperm.preparation.values import CountedColumn, noisy_values, number_edges
 from dperm.presentation.facts import Fact
 from dperm.presentation.spelling import arg
 from dperm.privacy import GDP, Adjacency, ApproxDP, Release
@@ -260,10 +270,10 @@ class PreparationPlan:
         return (
             Fact(
                 "preparation.too_few_records",
-                "{n:,} records are too few for a private preparation of {columns} columns{read}. With this guarantee "
-                "it needs at least {least:,} records, and about {needed:,} to detect a range of values that contains "
-                "2 % of the records (T91). Declare the columns and labels whose bounds, categories or classes are "
-                "public, leave columns out, or give a larger epsilon.",
+                "{n:,} records are too few for a private preparation of {columns} columns{read}. With this guarantee, "
+                "the preparation needs at least {least:,} records, and about {needed:,} to detect a range of values "
+                "that contains 2 % of the records (T91). Declare the columns and labels whose bounds, categories or "
+                "classes are public, leave columns out, or give a larger epsilon.",
                 {
                     "n": n,
                     "columns": self.width,
@@ -280,8 +290,8 @@ class PreparationPlan:
         rows = () if self.norm_noise is None else (row_norm_fact(self.norm_noise),)
         held_out = (
             "preparation.read_share",
-            "These numbers refer to the whole table, although the preparation reads each record only with probability "
-            "{share:g}.",
+            "These numbers of records refer to the whole table, although the preparation reads each record only with "
+            "probability {share:g}.",
             {"share": self.read_share},
         )
         return (
@@ -380,7 +390,7 @@ class PreparationPlan:
             raise DataError("the table must have at least one record.")
         return found
 
-    def draw(self, private: "PrivateColumns", stream: Stream) -> PreparedTable:
+    def draw(self, private: "CountableColumns", stream: Stream) -> PreparedTable:
         """Return the released table: profile, values of text columns, and histograms of numbers.
 
         **Only this method combines private data with noise.** Noise is drawn for every bin of the profile and every
@@ -395,7 +405,7 @@ class PreparationPlan:
             for name, profile in zip(self.names, profiles, strict=True)
         ]
         threshold = math.nextafter(self.value_threshold + self.value_noise.calibration.grid.step, math.inf)
-        values = noisy_values(private.columns(), edges, self.value_noise, threshold=threshold, stream=stream)
+        values = noisy_values(private.countable(edges), edges, self.value_noise, threshold=threshold, stream=stream)
         found = PreparedTable.of(
             dict(zip(self.names, profiles, strict=True)),
             dict(zip(self.names, values, strict=True)),
@@ -408,8 +418,8 @@ class PreparationPlan:
         )
         if self.norm_noise is None:
             return found
-        norms = found.encoder.row_norms(joined_columns(private.raw, private.declared), unseen="other")
-        return replace(found, rows=noisy_row_norms(norms, found.encoder.norm, self.norm_noise, stream))
+        counts = private.norm_counts(found.encoder, norm_edges(found.encoder.norm))
+        return replace(found, rows=noisy_norm_counts(counts, found.encoder.norm, self.norm_noise, stream))
 
     def _is_number(self, name: str, by_majority: bool) -> bool:
         """Whether a column is read as numbers: by its profile, and for the target by the declared task."""
@@ -437,6 +447,20 @@ class PreparationPlan:
             The prepared table: schema, classes, label range and noisy counts.
         """
         return release(self.facts, lambda: self.read(table, labels), self.draw, budget=budget, bits=bits)
+
+
+class CountableColumns(Protocol):
+    """Private columns of a preparation, in memory or in row groups."""
+
+    @property
+    def counts(self) -> Floats:
+        """Exact counts of the profile."""
+
+    def countable(self, edges: Sequence[Floats | None]) -> Iterable[CanonicalColumn | CountedColumn]:
+        """Return the columns, or their exact counts for these edges, as `noisy_values` reads them."""
+
+    def norm_counts(self, encoder: PublicEncoder, edges: Floats) -> Floats:
+        """Return the exact counts of the intervals of the norms of encoded rows."""
 
 
 @dataclass(frozen=True)
@@ -480,6 +504,14 @@ class PrivateColumns:
     def columns(self) -> Iterator[CanonicalColumn]:
         """Yield the columns in canonical form."""
         return canonical_columns(self.raw, self.raw)
+
+    def countable(self, edges: Sequence[Floats | None]) -> Iterator[CanonicalColumn]:
+        """Yield the columns in canonical form; the counts of one column at a time need less memory."""
+        return self.columns()
+
+    def norm_counts(self, encoder: PublicEncoder, edges: Floats) -> Floats:
+        """Return the exact counts of the intervals of the norms of encoded rows."""
+        return norm_counts(encoder.row_norms(joined_columns(self.raw, self.declared), unseen="other"), edges)
 
 
 def warn_few_records(plan: PreparationPlan, n: int | None, *, stacklevel: int) -> None:

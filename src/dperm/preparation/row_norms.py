@@ -42,8 +42,8 @@ def row_norm_fact(mechanism: GaussianMechanism) -> Fact:
     """Return the consequence of the release for rows, from public numbers."""
     return Fact(
         "preparation.rows",
-        "Rows are scaled down to a private median of their norms, from counts with noise of standard deviation "
-        "{deviation:.3g} (T76).",
+        "Rows are scaled down to a private median of their norms, computed from counts with noise of standard "
+        "deviation {deviation:.3g} (T76).",
         {"deviation": mechanism.scale},
     )
 
@@ -76,14 +76,27 @@ def norm_counts(norms: Floats, edges: Floats) -> Floats:
 
 
 def noisy_row_norms(norms: Floats, longest: float, mechanism: GaussianMechanism, stream: Stream) -> RowNorms:
+    """Return the released histogram of these norms, with the upper end of the interval of its median.
+
+    Parameters
+    ----------
+    norms
+        Private norms of the rows, each computed from its own record.
+    longest, mechanism, stream
+        See `noisy_norm_counts`.
+    """
+    return noisy_norm_counts(norm_counts(norms, norm_edges(longest)), longest, mechanism, stream)
+
+
+def noisy_norm_counts(counts: Floats, longest: float, mechanism: GaussianMechanism, stream: Stream) -> RowNorms:
     """Return the released histogram, with the upper end of the interval of its median.
 
     All intervals receive noise, empty ones included.
 
     Parameters
     ----------
-    norms
-        Private norms of the rows, each computed from its own record.
+    counts
+        Exact counts of the intervals of `norm_edges`; private.
     longest
         Bound on the norm of every possible row; the result if no interval stands out.
     mechanism
@@ -92,7 +105,7 @@ def noisy_row_norms(norms: Floats, longest: float, mechanism: GaussianMechanism,
         Random bits of the release.
     """
     edges = norm_edges(longest)
-    noisy = mechanism.noisy(norm_counts(norms, edges), stream)
+    noisy = mechanism.noisy(counts, stream)
     visible = np.where(noisy > VISIBLE * mechanism.scale, noisy, 0.0)
     total = visible.sum()
     if not total > 0:

@@ -80,6 +80,28 @@ class TextValues:
 ColumnValues = NumericCells | TextValues
 
 
+@dataclass(frozen=True)
+class CountedColumn:
+    """Exact counts of a column, which are **not private**.
+
+    Attributes
+    ----------
+    counts
+        Counts of the values, or of the cells of numbers.
+    texts
+        Values in alphabetical order; None for cells of numbers.
+    """
+
+    counts: Floats = field(repr=False)
+    texts: list[str] | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, counts: dict[str, int]) -> "CountedColumn":
+        """Return the counts of values, in alphabetical order."""
+        texts = sorted(counts)
+        return cls(np.array([counts[text] for text in texts], dtype=np.float64), texts)
+
+
 def number_edges(profile: ColumnProfile, deviation: float, *, per_cell: float, most_cells: int) -> Floats:
     """Return the edges of the cells of a numeric column, from its released profile alone (T74).
 
@@ -96,7 +118,7 @@ def number_edges(profile: ColumnProfile, deviation: float, *, per_cell: float, m
 
 
 def noisy_values(
-    columns: Iterable[CanonicalColumn],
+    columns: Iterable[CanonicalColumn | CountedColumn],
     edges: Sequence[Floats | None],
     mechanism: GaussianMechanism,
     *,
@@ -108,7 +130,7 @@ def noisy_values(
     Parameters
     ----------
     columns
-        Private columns in canonical form.
+        Private columns in canonical form, or their counts for these edges.
     edges
         Edges of the cells of a numeric column; None for a text column.
     mechanism
@@ -124,14 +146,14 @@ def noisy_values(
         One entry for each column. All cells of numbers receive noise, empty ones included. Of the values of text
         columns, only those that occur receive noise, and only those above the threshold are shown (T73).
     """
-    counted = [_counts(column, cells) for column, cells in zip(columns, edges, strict=True)]
-    sizes = [len(counts) for counts, _ in counted]
-    total = np.concatenate([counts for counts, _ in counted]) if counted else np.empty(0)
+    counted = [counted_column(column, cells) for column, cells in zip(columns, edges, strict=True)]
+    sizes = [len(column.counts) for column in counted]
+    total = np.concatenate([column.counts for column in counted]) if counted else np.empty(0)
     noisy = np.split(mechanism.noisy(total, stream), np.cumsum(sizes)[:-1])
     found: list[ColumnValues] = []
-    for (_, texts), cells, values in zip(counted, edges, noisy, strict=True):
+    for column, cells, values in zip(counted, edges, noisy, strict=True):
         if cells is None:
-            found.append(_shown(texts, values, threshold))
+            found.append(_shown(column.texts or [], values, threshold))
         else:
             found.append(NumericCells(cells, np.where(values > VISIBLE * mechanism.scale, values, 0.0)))
     return found
@@ -155,19 +177,25 @@ def pooled_cells(
     """
     counts = np.zeros(len(edges) + 1)
     for column in columns:
-        counts += _counts(column, edges)[0]
+        counts += counted_column(column, edges).counts
     noisy = mechanism.noisy(counts, stream)
     return NumericCells(edges, np.where(noisy > VISIBLE * mechanism.scale, noisy, 0.0))
 
 
-def _counts(column: CanonicalColumn, edges: Floats | None) -> tuple[Floats, list[str]]:
-    """Return the exact counts of a column, and the values that they belong to."""
+def counted_column(column: CanonicalColumn | CountedColumn, edges: Floats | None) -> CountedColumn:
+    """Return the exact counts of a column: of its values in alphabetical order, or of the cells of its numbers.
+
+    The order does not depend on the order of the records, so neither does the noise that a value receives.
+    """
+    if isinstance(column, CountedColumn):
+        return column
     if edges is None:
         codes, texts = column.values()
-        return np.bincount(codes[codes >= 0], minlength=len(texts)).astype(np.float64), texts
+        counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+        return CountedColumn.of(dict(zip(texts, counts.tolist(), strict=True)))
     numbers = column.numbers[~np.isnan(column.numbers)]
     places = np.searchsorted(edges, numbers, side="right")
-    return np.bincount(places, minlength=len(edges) + 1).astype(np.float64), []
+    return CountedColumn(np.bincount(places, minlength=len(edges) + 1).astype(np.float64))
 
 
 def _shown(texts: list[str], noisy: Floats, threshold: float) -> TextValues:

@@ -70,7 +70,8 @@ GUARANTEES = {
 
 DEFINITIONS = {
     "adjacency": "Relation between data sets that differ in one record: one added or removed, or one replaced.",
-    "delta": "Probability bound of the event that the privacy loss exceeds epsilon.",
+    "delta": "Additive term: the probability of a result on a data set exceeds e^epsilon times its probability on a "
+    "neighbour by at most delta.",
     "epsilon": "Bound on the privacy loss of one record; smaller is more private.",
     "guarantee": "Statement about the privacy loss, with its adjacency.",
     "privacy profile": "Smallest delta for every epsilon.",

@@ -9,9 +9,9 @@ from dperm.errors import AdjacencyError
 
 
 class Adjacency(Enum):
-    """Neighbouring relation of a guarantee.
+    """Neighbouring relation of a guarantee: the pairs of data sets that count as neighbours.
 
-    Every guarantee names its relation. Guarantees under different relations are never combined.
+    Every guarantee states its relation. Guarantees under different relations are never combined.
 
     Examples
     --------
@@ -21,19 +21,19 @@ class Adjacency(Enum):
     """
 
     REPLACE_ONE = "replace_one"
-    """Same public n, one record substituted."""
+    """One record is replaced by another; the number n of records is public and unchanged."""
 
     ADD_REMOVE = "add_remove"
-    """One record added or removed; n itself is private."""
+    """One record is added or removed; the number n of records is private."""
 
     @classmethod
     def of(cls, adjacency: "Adjacency | str | None") -> "Adjacency":
-        """Return the relation with this name.
+        """Return the relation with a given name; an `Adjacency` is returned unchanged.
 
         Parameters
         ----------
         adjacency
-            A member of the enumeration, or its name: "replace_one" or "add_remove".
+            An `Adjacency`, or its name "replace_one" or "add_remove".
 
         Returns
         -------
@@ -43,7 +43,7 @@ class Adjacency(Enum):
         Raises
         ------
         AdjacencyError
-            If ``adjacency`` names neither relation. There is no default.
+            If ``adjacency`` names neither relation, or is None. There is no default.
 
         Examples
         --------
@@ -64,20 +64,20 @@ class Adjacency(Enum):
 
     @property
     def directions(self) -> "tuple[Direction, ...]":
-        """Directions of the neighbouring pairs; each direction is accounted for and composed separately (T22, T23)."""
+        """Directions of the neighbouring pairs; privacy losses are composed separately per direction (T22, T23)."""
         if self is Adjacency.ADD_REMOVE:
             return (Direction.REMOVE, Direction.ADD)
         return (Direction.REPLACE,)
 
 
 class Direction(Enum):
-    """Order of a neighbouring pair (D, D'), for the privacy loss of M(D) relative to M(D')."""
+    """Direction of a neighbouring pair (D, D'), for the privacy loss of M(D) relative to M(D') for a mechanism M."""
 
     REMOVE = "remove"
-    """D has the record, D' does not."""
+    """D contains the record, and D' does not."""
 
     ADD = "add"
-    """D' has the record, D does not."""
+    """D' contains the record, and D does not."""
 
     REPLACE = "replace"
-    """D and D' differ in one record. All pairs used here are symmetric, so one order covers both."""
+    """D and D' differ in one record. All such pairs in dperm are symmetric, so one order covers both."""

@@ -39,6 +39,8 @@ _MARGINS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 class Explanation:
     """Upper bounds on an attacker's success in learning about one record.
 
+    The attacker knows all other records, and tries to tell apart two cases that differ in this record.
+
     Attributes
     ----------
     adjacency
@@ -46,24 +48,27 @@ class Explanation:
     true_positive_rates
         Pairs (false-positive rate, highest true-positive rate), from the trade-off curve.
     advantage
-        Largest true-positive minus false-positive rate, delta(0): the total variation distance (T2).
+        Largest difference between the true-positive rate and the false-positive rate. It equals delta(0), the total
+        variation distance between the outputs in the two cases (T2).
     accuracy
-        Best success rate in guessing the case, if both cases are equally likely: (1 + advantage)/2.
+        Highest success rate in guessing the case if both cases are equally likely, (1 + advantage)/2.
     posterior
         Upper bound on the attacker's posterior belief in the true case, for a prior of 1/2. The bound is exceeded with
-        probability at most p = ``surprise``. It is e^s/(1 + e^s), where s is the minimum over m of epsilon(p (1 -
-        e^-m)) + m, by T2b, or epsilon(0) if this is smaller. The common choice s = epsilon(p) is too small, since it
-        treats delta as a tail probability (T2a). The value is 1 if no bound holds.
+        probability at most p = ``surprise``. Let epsilon(delta) be the epsilon of the privacy profile at delta. The
+        bound is e^s/(1 + e^s), where s is the minimum of epsilon(p (1 - e^-m)) + m over several m > 0 (T2b), or
+        epsilon(0) if that is smaller. The common choice s = epsilon(p) is too small, since it treats delta as a tail
+        probability (T2a). The value is 1 if the profile gives no bound.
     surprise
         Probability p with which the bound ``posterior`` may be exceeded: the caller's choice, or the default of
         `explain`.
     gdp_mu
         The smallest mu for which the trade-off curve of mu-GDP lies below the trade-off curve of the guarantee. The
         curves are compared at slopes that correspond to false-positive (and, by symmetry, false-negative) rates of at
-        least 1e-4. The value is exact for a GDP guarantee, and at least the mu of T20 for a pure one. Otherwise it is
-        an approximation that does not cover rarer events. None if the two cases can be told apart almost surely.
+        least 1e-4. The value is exact for a GDP guarantee, and at least the mu of T20 for a pure guarantee. For other
+        guarantees, the value is an approximation that does not cover rarer events. None if the two cases can be told
+        apart almost surely.
     epsilons
-        Pairs (delta, epsilon); epsilon is infinite where no finite epsilon suffices.
+        Pairs (delta, epsilon) of the privacy profile; epsilon is infinite where no finite epsilon suffices.
     unit
         Unit in which the two cases differ: one "record", or one "group" of records.
 
@@ -124,7 +129,7 @@ class Explanation:
         )
 
     def as_dict(self) -> dict[str, object]:
-        """Return all fields as JSON-ready data, with null for infinite numbers."""
+        """Return all fields, protection level and sentences as JSON-serialisable data; infinite numbers become None."""
         return {
             "adjacency": self.adjacency.value,
             "unit": f"one {self.unit}",

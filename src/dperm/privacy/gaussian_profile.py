@@ -39,7 +39,7 @@ _NEWTON_ROUNDS = 60
 def log_delta(epsilon: float, mu: float) -> float:
     """Return the logarithm of delta(epsilon) of mu-GDP (T6), rounded to nearest; -inf for mu = 0.
 
-    It is no bound (see ``delta_bracket``), and the arguments epsilon >= 0 and mu >= 0 are not checked.
+    The result is not a bound (see ``delta_bracket``), and the arguments epsilon >= 0 and mu >= 0 are not checked.
     """
     return _log_delta(epsilon, mu)[0]
 

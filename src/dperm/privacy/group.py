@@ -69,8 +69,9 @@ def group(guarantee: G, k: int) -> G:
 def replace_one_from_add_remove(guarantee: G) -> G:
     """Return the replace-one guarantee implied by an add/remove guarantee.
 
-    A replacement is a removal followed by an addition, so T4 with k = 2 applies: pure 2 eps; (2 eps, delta (1 +
-    e^eps)); GDP 2 mu; zCDP 4 rho; RDP (alpha/2, 3 tau).
+    A replacement is a removal followed by an addition, so T4 with k = 2 applies. Under replace-one, eps-DP becomes
+    (2 eps)-DP, (eps, delta)-DP becomes (2 eps, delta (1 + e^eps))-DP, mu-GDP becomes (2 mu)-GDP, rho-zCDP becomes
+    (4 rho)-zCDP, and RDP with (alpha, tau) becomes RDP with (alpha/2, 3 tau).
 
     Parameters
     ----------
@@ -85,7 +86,10 @@ def replace_one_from_add_remove(guarantee: G) -> G:
     Raises
     ------
     AdjacencyError
-        If ``guarantee`` is not an add/remove guarantee. There is no converse, since replace-one never changes n.
+        If ``guarantee`` is not an add/remove guarantee. The converse does not hold: a replace-one guarantee implies no
+        add/remove guarantee, since replace-one neighbours have the same number of records.
+    ConversionError
+        If T4 gives no guarantee: delta would reach 1, or no Rényi order is large enough.
     """
     _require_add_remove(guarantee.adjacency)
     return replace(group(guarantee, 2), adjacency=Adjacency.REPLACE_ONE)
@@ -116,7 +120,7 @@ def group_profile(profile: PrivacyProfile, k: int) -> PrivacyProfile:
 
 
 def replace_one_profile(profile: PrivacyProfile) -> PrivacyProfile:
-    """Return the bound of T4 on the replace-one profile, delta_r(2 eps) = delta(eps) (1 + e^eps).
+    """Return the bound of T4 on the replace-one profile delta_r: delta_r(2 eps) = delta(eps) (1 + e^eps).
 
     Parameters
     ----------
@@ -141,17 +145,20 @@ def replace_one_profile(profile: PrivacyProfile) -> PrivacyProfile:
 class GroupProfile(PrivacyProfile):
     """Bound of T4 on the privacy profile for data sets that are k steps apart.
 
-    The bound is delta_k(k eps) = delta(eps) (e^(k eps) - 1)/(e^eps - 1). The brackets enclose this bound; the mechanism
-    itself may be more private. The bound may increase with epsilon where delta decreases more slowly than the factor
-    grows. This happens for mechanisms that fail with positive probability, for example. A smaller epsilon then gives a
-    smaller bound, and ``delta`` searches for this epsilon.
+    A step changes one record, as the neighbouring relation of ``base`` allows. The bound is delta_k(k eps) = delta(eps)
+    (e^(k eps) - 1)/(e^eps - 1). The brackets enclose this bound; the mechanism itself may be more private. The bound
+    may increase with epsilon where delta decreases more slowly than the factor grows, for example for mechanisms that
+    fail with positive probability. A smaller epsilon then gives a smaller bound, and ``delta`` searches for this
+    epsilon.
 
     Attributes
     ----------
     base
-        Profile of one step.
+        Privacy profile for one step.
     k
         Number of steps.
+    adjacency
+        Neighbouring relation of the resulting profile.
     """
 
     base: PrivacyProfile
@@ -164,12 +171,12 @@ class GroupProfile(PrivacyProfile):
         Parameters
         ----------
         delta
-            Delta, in [0, 1).
+            Value of delta, in [0, 1).
 
         Returns
         -------
         tuple[float, float]
-            (lower, upper).
+            Pair (lower, upper).
 
         Raises
         ------
@@ -186,17 +193,17 @@ class GroupProfile(PrivacyProfile):
         return min(lowered(self.k * low), high), high
 
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
-        """Return lower and upper bounds on the delta of T4 at ``epsilon``, or at the best smaller epsilon.
+        """Return lower and upper bounds on the delta given by T4 at ``epsilon``, or at the best smaller epsilon.
 
         Parameters
         ----------
         epsilon
-            Epsilon, finite and >= 0.
+            Value of epsilon, finite and >= 0.
 
         Returns
         -------
         tuple[float, float]
-            (lower, upper).
+            Pair (lower, upper).
 
         Raises
         ------

@@ -31,7 +31,7 @@ class Guarantee(Protocol):
 
 @dataclass(frozen=True, init=False, repr=False)
 class PureDP:
-    """epsilon-DP: the probability of any event changes by a factor of at most e^epsilon (T1 with delta = 0).
+    """epsilon-DP: between neighbours, probabilities change by a factor of at most e^epsilon (T1 with delta = 0).
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class PureDP:
         return _spelled(self)
 
     def profile(self) -> PrivacyProfile:
-        """Return the exact privacy profile of randomised response (T13 with k = 1)."""
+        """Return the exact privacy profile of randomised response, the worst epsilon-DP mechanism (T13 with k = 1)."""
         return ResponseProfile(self.epsilon, 0.0, self.adjacency)
 
 
@@ -106,7 +106,7 @@ class ApproxDP:
 
 @dataclass(frozen=True, init=False, repr=False)
 class ZCDP:
-    """rho-zCDP: the Rényi divergence of every order alpha > 1 is at most rho * alpha (T18).
+    """rho-zCDP: between neighbours, the Rényi divergence of every order alpha > 1 is at most rho * alpha (T18).
 
     Parameters
     ----------
@@ -136,8 +136,8 @@ class ZCDP:
     def profile(self) -> PrivacyProfile:
         """Return the privacy profile, with lower and upper bounds.
 
-        The upper bounds follow from T17 at the best order. The lower bounds are those of the Gaussian mechanism with
-        the same rho.
+        The upper bounds follow from T17 at the best order alpha. The lower bounds are the bounds of the Gaussian
+        mechanism with the same rho.
         """
         return ConcentratedProfile(self.rho, self.adjacency)
 
@@ -178,7 +178,7 @@ class GDP:
 
 @dataclass(frozen=True, init=False, repr=False)
 class RDP:
-    """Rényi DP at finitely many orders (T16).
+    """Rényi DP: bounds on the Rényi divergence between neighbours at finitely many orders (T16).
 
     Parameters
     ----------
@@ -209,8 +209,8 @@ class RDP:
     def profile(self) -> PrivacyProfile:
         """Return the privacy profile, with lower and upper bounds.
 
-        The upper bounds follow from T17 at the best order. The lower bounds are those of a Gaussian mechanism that
-        satisfies every pair of the curve.
+        The upper bounds follow from T17 at the best order alpha. The lower bounds are the bounds of a Gaussian
+        mechanism that satisfies every pair of the curve.
         """
         return OrdersProfile(self.curve, self.adjacency)
 
@@ -220,7 +220,7 @@ _BY_NAME: dict[str, type[AnyGuarantee]] = {kind.__name__: kind for kind in (Pure
 
 
 def guarantee_as_dict(guarantee: AnyGuarantee) -> dict[str, object]:
-    """Return the guarantee as JSON-ready data, with its class name under the key "kind".
+    """Return the guarantee as JSON-serialisable data, with its class name under the key "kind".
 
     Parameters
     ----------

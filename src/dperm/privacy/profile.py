@@ -28,13 +28,14 @@ _SHOWN_EPSILON = 5.0
 class PrivacyProfile(ABC):
     """Privacy profile of a mechanism, the function delta(epsilon) (T1, T2).
 
-    delta(epsilon) = sup H_{e^epsilon}(M(D) || M(D')) over all neighbouring data sets D and D'.
+    delta(epsilon) is the smallest delta for which the mechanism M is (epsilon, delta)-DP: the supremum of the
+    hockey-stick divergence H_{e^epsilon}(M(D) || M(D')) over all neighbouring data sets D and D'.
 
     Subclasses implement ``adjacency``, ``epsilon_bracket`` and ``delta_bracket``.
 
     Notes
     -----
-    *Guarantees.*  A bracket is a pair (lower, upper) of valid bounds. ``epsilon`` and ``delta`` are upper bounds,
+    *Guarantees.* A bracket is a pair (lower, upper) of valid bounds. ``epsilon`` and ``delta`` are upper bounds,
     rounded up, and ``tradeoff`` is rounded down. Every reported number therefore errs in the safe direction (C0.6).
 
     *Edge cases.*
@@ -42,7 +43,7 @@ class PrivacyProfile(ABC):
     ==================  ==========================================================================
     query               answer
     ==================  ==========================================================================
-    ``epsilon(0.0)``    Pure epsilon; infinite without a pure guarantee.
+    ``epsilon(0.0)``    The epsilon of pure DP; infinite if the mechanism is not pure.
     ``epsilon(delta)``  Infinite if delta(epsilon) never falls to ``delta``.
     ``delta(0.0)``      Total variation distance, the largest advantage of an attacker (T2).
     nan, negative       `ParameterError`, also for ``delta >= 1`` and infinite ``epsilon``.
@@ -50,7 +51,7 @@ class PrivacyProfile(ABC):
     """
 
     adjacency: Adjacency
-    """Neighbouring relation of the curve."""
+    """Neighbouring relation of the profile."""
 
     @abstractmethod
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
@@ -59,12 +60,12 @@ class PrivacyProfile(ABC):
         Parameters
         ----------
         delta
-            Delta, in [0, 1).
+            Value of delta, in [0, 1).
 
         Returns
         -------
         tuple[float, float]
-            (lower, upper).
+            Pair (lower, upper).
 
         Raises
         ------
@@ -79,12 +80,12 @@ class PrivacyProfile(ABC):
         Parameters
         ----------
         epsilon
-            Epsilon, finite and >= 0.
+            Value of epsilon, finite and >= 0.
 
         Returns
         -------
         tuple[float, float]
-            (lower, upper).
+            Pair (lower, upper).
 
         Raises
         ------
@@ -98,7 +99,7 @@ class PrivacyProfile(ABC):
         Parameters
         ----------
         delta
-            Delta, in [0, 1).
+            Value of delta, in [0, 1).
 
         Returns
         -------
@@ -118,7 +119,7 @@ class PrivacyProfile(ABC):
         Parameters
         ----------
         epsilon
-            Epsilon, finite and >= 0.
+            Value of epsilon, finite and >= 0.
 
         Returns
         -------
@@ -133,7 +134,7 @@ class PrivacyProfile(ABC):
         return self.delta_bracket(epsilon)[1]
 
     def tradeoff(self, false_positive_rate: float) -> float:
-        """Return a lower bound on the false-negative rate of every attacker with this false-positive rate.
+        """Return a lower bound on the false-negative rate of every attacker with a given false-positive rate.
 
         Parameters
         ----------
@@ -180,15 +181,15 @@ def tradeoff_from_delta(delta: Callable[[float], float], false_positive_rate: fl
     """Return a lower bound on the false-negative rate f(x) of every attacker with false-positive rate x.
 
     Dong, Roth & Su 2019, Prop 2.12: f(x) = sup_eps max(0, 1 - delta(eps) - e^eps x, e^-eps (1 - delta(eps) - x)). Each
-    epsilon gives a valid bound, even from an upper bound on delta, so the search may stop at any point. The search
-    evaluates ``delta`` about 40 times; for smooth profiles the result is within 1e-6 of f(x).
+    eps gives a valid bound, even if delta(eps) is only an upper bound, so the search for the best eps may stop at any
+    point. The search evaluates ``delta`` about 40 times; for smooth profiles, the result is within 1e-6 of f(x).
 
     Parameters
     ----------
     delta
-        Upper bound on the profile, as a function of epsilon >= 0.
+        Upper bound on delta, as a function of epsilon >= 0.
     false_positive_rate
-        Rate x in [0, 1].
+        False-positive rate x, in [0, 1].
 
     Returns
     -------

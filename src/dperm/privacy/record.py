@@ -30,18 +30,18 @@ Other = TypeVar("Other")
 
 @dataclass(frozen=True)
 class Record:
-    """Public facts about one release. None of them depends on private data except through the release itself.
+    """Public facts about one release. They depend on private data only through the release itself.
 
     Attributes
     ----------
     guarantee
         Privacy guarantee with its adjacency.
     event
-        Accounting event of the release, as a JSON-ready mapping.
+        Accounting event of the release, as a JSON-serialisable mapping.
     theorems
         Tags of the theorems behind the guarantee, such as ("T6", "T22").
     noise
-        Description of the noise distribution and its random bits, such as "Gaussian noise, rounded to multiples of
+        Description of the noise distribution and of its random bits, such as "Gaussian noise, rounded to multiples of
         2^-40" (T10).
     grade
         "exact", or "fast" for floating-point noise with the guarantee of the ideal mechanism; "" if dperm added no
@@ -50,18 +50,18 @@ class Record:
         Distance of the noise distribution from the ideal distribution: ``eta`` is a log-ratio, ``tau`` a total
         variation distance. The guarantee accounts for both.
     public
-        Quantities assumed to be public, such as n, bounds and classes.
+        Quantities assumed to be public, such as bounds, classes and a declared number of records.
     seeded
-        Whether a seed fixed the randomness. Such a run is NOT PRIVATE.
+        Whether a seed fixed the randomness. A seeded run is NOT PRIVATE.
     versions
-        Software versions.
+        Versions of dperm and of the software that it uses.
     timestamp
-        Time of the release in ISO 8601 format, if the time may be public.
+        Time of the release in ISO 8601 format; None if the time was not recorded.
     ledger
         Receipt for the charge, with the position of the ledger entry and the amount; empty without a budget.
     stages
-        Finished stages of the release, in order: mappings with ``name``, and public ``facts`` such as the digest of the
-        output. Empty for a release without stages.
+        Finished stages of the release, in order. Each stage is a mapping with its ``name`` and its public ``facts``,
+        such as the digest of its output. Empty for a release without stages.
 
     Examples
     --------
@@ -163,9 +163,9 @@ class Record:
 class Release(Generic[Value]):
     """Released value with its guarantee, privacy profile, accounting event and record, all under one adjacency.
 
-    Every run returns a release. ``with_value`` replaces the value after post-processing, and ``with_public`` replaces
-    the public facts of the record. `dperm.accounting.stored_release.release_from_record` restores a release from a
-    stored record.
+    Every run of a mechanism or a training method returns a release. ``with_value`` replaces the value after
+    post-processing, and ``with_public`` replaces the public facts of the record.
+    `dperm.accounting.stored_release.release_from_record` restores a release from a stored record.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class Release(Generic[Value]):
             )
 
     def with_value(self, value: Other) -> "Release[Other]":
-        """Return the same release with a post-processed value (T3).
+        """Return a copy of the release with a post-processed value (T3).
 
         Parameters
         ----------
@@ -221,12 +221,12 @@ class Release(Generic[Value]):
         return Release(value, self.guarantee, self.profile, self.event, self.record)
 
     def with_public(self, public: Mapping[str, object]) -> "Release[Value]":
-        """Return the same release with other public facts in its record.
+        """Return a copy of the release with other public facts in its record.
 
         Parameters
         ----------
         public
-            Public facts to store in the record.
+            Public facts that replace those in the record.
 
         Returns
         -------

@@ -15,6 +15,7 @@ from dperm.report.audits import audits_of, with_verdict
 from dperm.report.budget_facts import unit_of_privacy
 from dperm.report.contradictions import NO_PROMISE
 from dperm.report.definitions import unit_description
+from dperm.report.engine_facts import engine_trust
 from dperm.report.field_values import initial_fields, type_name, with_stated
 from dperm.report.run_facts import NO_DPERM_NOISE, run_facts, uncovered_scores, uncovered_transformers
 from dperm.report.statement import Statement
@@ -23,7 +24,7 @@ from dperm.report.summary import NOT_COVERED, SCORES_NOT_COVERED
 if TYPE_CHECKING:
     from dperm.audit.finding import Finding
 
-TRUST = "central: the party that runs the fit sees the data; the release is protected."
+TRUST = "central: the party that computes the release sees the data; the release is protected."
 
 
 def statement(
@@ -71,12 +72,12 @@ def statement(
 def seeded(
     record: Record, audits: "Iterable[Mapping[str, object] | Finding]" = (), fields: Mapping[str, object] | None = None
 ) -> Statement:
-    """Return the statement of a run with a seed, with the requested guarantee and the status NOT PRIVATE.
+    """Return the statement of a seeded run, with the requested guarantee and the status NOT PRIVATE.
 
     Parameters
     ----------
     record
-        Record of the run.
+        Record of the seeded run.
     audits, fields
         See `statement`.
 
@@ -139,7 +140,7 @@ def _guarantee_facts(release: Release[Any]) -> dict[str, object]:
         "adjacency": kind.pop("adjacency"),
         "parameters": kind,
         "unit_of_privacy": unit_of_privacy(unit_description(release.record), release.record.ledger),
-        "trust_model": TRUST,
+        "trust_model": " ".join((TRUST, *engine_trust(release.record))),
         "profile": {**explained, "epsilon_at_delta_zero": pure if math.isfinite(pure) else None},
     }
 

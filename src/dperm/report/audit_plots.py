@@ -55,21 +55,23 @@ def plot_roc(
 ) -> "Axes":
     """Plot the ROC curves of attacks on logarithmic axes.
 
-    Leakage is visible on the left of the plot. An attack that identifies a few members with certainty is invisible on
-    linear axes and in the AUC (Carlini et al. 2022). The curve of an attack without errors ends at one false positive.
+    Leakage is visible at low false-positive rates, on the left of the plot. An attack that identifies a few members
+    with certainty is invisible on linear axes and in the AUC (Carlini et al. 2022). Since logarithmic axes do not
+    contain 0, each curve starts at the rate of one false positive, or at 1e-5 if that rate is smaller.
 
     Parameters
     ----------
     rocs
-        Up to six curves by name, or one curve.
+        Up to six curves, keyed by name, or one curve.
     ax
         Axes to draw on; None creates new ones.
     guarantee
-        Guarantee or profile. The plot shades the region that no attack can reach, above 1 - f(FPR).
+        Guarantee or privacy profile with trade-off curve f. The plot shades the region above 1 - f(FPR), which no
+        attack can reach at false-positive rate FPR. None shades nothing.
     note
         Text inside the plot, such as "not private: do not publish".
     path
-        File to write; its suffix selects the format.
+        File to write; its suffix selects the format. None writes no file.
 
     Returns
     -------
@@ -112,11 +114,11 @@ def plot_claimed_against_measured(
     Parameters
     ----------
     findings
-        Findings by name, or a list of findings, which are labelled with the names of their subjects.
+        Findings keyed by name, or a list of findings, which are named after their subjects.
     ax
         Axes to draw on; None creates new ones.
     path
-        File to write; its suffix selects the format.
+        File to write; its suffix selects the format. None writes no file.
 
     Returns
     -------
@@ -126,7 +128,7 @@ def plot_claimed_against_measured(
     Raises
     ------
     ParameterError
-        If there are no findings, or a claimed epsilon is infinite or 0.
+        If there are no findings, a claimed epsilon is infinite or 0, or matplotlib is not installed.
     """
     named = dict(findings) if isinstance(findings, Mapping) else {each.subject: each for each in findings}
     points = {name: (each.claimed_epsilon(each.bound.delta), each.bound.epsilon) for name, each in named.items()}
@@ -152,7 +154,20 @@ def _no_finite_claims(argument: str) -> ParameterError:
 
 
 def ceiling_name(guarantee: Guarantee | PrivacyProfile) -> str:
-    """Return the legend of a ceiling, such as "upper bound by epsilon = 1, delta = 1e-6 (add_remove)"."""
+    """Return the legend of the upper bound that a guarantee sets on ROC curves.
+
+    An example is "upper bound by epsilon = 1, delta = 1e-6 (add_remove)".
+
+    Parameters
+    ----------
+    guarantee
+        Guarantee or privacy profile.
+
+    Returns
+    -------
+    str
+        Text of the legend. For a privacy profile, the text contains no numbers.
+    """
     if not isinstance(guarantee, AnyGuarantee):
         return "upper bound by the guarantee"
     numbers = {name: value for name, value in guarantee_as_dict(guarantee).items() if name != "adjacency"}
@@ -277,16 +292,16 @@ SPAN = 30.0
 
 @dataclass(frozen=True)
 class AuditDot:
-    """One line of a dot plot.
+    """Claimed and measured epsilon of one audit, as one line of a dot plot.
 
     Attributes
     ----------
     name
-        Label on the left.
+        Name of the audit, written on the left.
     claimed, measured
-        Epsilons; the measured one may be 0 or infinite.
+        Claimed epsilon, and measured lower bound on epsilon; the measured bound may be 0 or infinite.
     violation
-        Whether the claim is refuted.
+        Whether the audit refutes the claim.
     """
 
     name: str
@@ -300,22 +315,27 @@ def plot_dots(
 ) -> "Axes":
     """Plot several audits on one logarithmic axis: the claim as a bar, the measured lower bound as a dot.
 
-    A dot to the right of its bar refutes the claim. Dots at the left edge are bounds near 0, dots at the right edge are
-    infinite.
+    A dot to the right of its bar refutes the claim. Refuted claims have a cross in place of the dot. Dots at the left
+    edge stand for bounds near 0, and dots at the right edge for infinite bounds.
 
     Parameters
     ----------
     dots
-        One line per audit.
+        Claimed and measured epsilons, one item per audit.
     ax
-        Axes; None for new ones.
+        Axes to draw on; None creates new ones.
     path
-        File to write; its suffix selects the format.
+        File to write; its suffix selects the format. None writes no file.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
 
     Raises
     ------
     ParameterError
-        If there are no dots, or a claimed epsilon is infinite or 0.
+        If there are no dots, a claimed epsilon is infinite or 0, or matplotlib is not installed.
     """
     if not dots or not all(0 < dot.claimed < math.inf for dot in dots):
         raise _no_finite_claims("dots")
@@ -392,18 +412,29 @@ def plot_part(
     guarantee: PureDP | ApproxDP | None = None,
     path: "str | PathLike[str] | None" = None,
 ) -> "Axes":
-    """Plot one attack of the demonstration, on models without and with noise.
+    """Plot one attack of the audit demonstration, on models without and with noise.
 
     Parameters
     ----------
     part
-        DemoAttack of the result of `dperm.audit.demo.run` with points.
+        One attack from the result of `dperm.audit.demo.run`; it must have points for a plot.
     ax
-        Axes; None for new ones.
+        Axes to draw on; None creates new ones.
     guarantee
-        Guarantee of the models with noise, for the legend and for the upper bound on ROC curves.
+        Guarantee of the models with noise. The legend states the guarantee, and a plot of ROC curves shows the upper
+        bound that it sets.
     path
-        File to write; its suffix selects the format.
+        File to write; its suffix selects the format. None writes no file.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    ParameterError
+        If matplotlib is not installed.
     """
     ax, is_roc = new_axes(*_SQUARE) if ax is None else ax, part.title == DEMO_ROC
     if is_roc and guarantee is not None:

@@ -30,7 +30,7 @@ def public_facts_digest(public: Mapping[str, Any], *, by_schema: bool = False) -
     Parameters
     ----------
     public
-        Public facts as JSON-ready data.
+        Public facts as JSON-serialisable data.
     by_schema
         Whether a schema named the columns after the fit.
     """

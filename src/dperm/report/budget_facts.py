@@ -33,7 +33,7 @@ NO_COMPOSITION = "One release. Post-processing costs nothing; the costs of furth
 NO_REFUNDS = "Runs that fail after their charge are not refunded."
 OUTSIDE = "Runs that were not charged to {} are not included."
 ALONE = "Other releases from the same data are not covered by this guarantee."
-OTHERS = "This release ran with a seed and has no guarantee; the limit applies to the other releases only."
+OTHERS = "This release used a seed and has no guarantee; the limit applies to the other releases only."
 COVERING = (
     "This release was charged to {} and also to {}. The joint guarantee is the limit of {}. It covers all releases "
     "charged to that account or to any account below it."
@@ -41,7 +41,7 @@ COVERING = (
 SEVERAL_COVERING = (
     "This release was charged to {} and also to {}. The joint guarantees are the limits of {}. Each covers all "
     "releases charged to that account or to any account below it. For a person with records in the data of several of "
-    "them, the limits add up."
+    "these accounts, the limits add up."
 )
 UNKNOWN_ANCESTORS = (
     "This release was also charged to the parent {}. The joint guarantee is the limit of the account at the top, which "
@@ -300,7 +300,7 @@ def _ordered(receipt: Receipt) -> dict[str, object]:
 def _composition(receipt: Receipt, seeded: bool) -> str:
     limit, bound = format_limit(receipt.get("limit", {})), "The charges to the budget never exceed the limit in total."
     if later_changes(receipt):
-        bound = "Unless the limit is raised, the charges to the account never exceed it in total. " + CURRENT
+        bound = "Unless the limit is raised, the charges to the account never exceed the limit in total. " + CURRENT
     return join_sentences(
         (
             *describe_ancestors(receipt),

@@ -15,7 +15,7 @@ FOUND_DIGITS = 4
 
 NOTHING_FOUND = (
     "Every prepared column was left out, because no value or range stands out from the noise: the model does not use "
-    "their values."
+    "the values of these columns."
 )
 SEPARATE = (
     "The private schema was released separately, before this fit. The guarantee of the fit does not cover that "
@@ -69,7 +69,7 @@ def _describe(name: str, column: AnyColumn, *, is_found: bool) -> str:
 def _details(column: AnyColumn, *, is_found: bool) -> Iterator[str]:
     """Yield the optional parts of a declaration."""
     if isinstance(column, Numeric) and column.bins:
-        yield f"cut points, before clipping: {', '.join(map(format_number, column.bins))}"
+        yield f"cut points, applied to the values before clipping: {', '.join(map(format_number, column.bins))}"
     if column.impute is not None:
         number = _number(column.impute, column) if isinstance(column, Numeric) else str(column.impute)
         yield f"missing values replaced by {number}{' and marked by a separate feature' * bool(column.missing)}"

@@ -15,8 +15,8 @@ CONTRIBUTION = (
 )
 ONE_GROUP = "one group (all records with one key, of which at most {} are used)"
 GROUP_CONTRIBUTION = (
-    "At most {}: enforced. The first records of a group, in the order of the data set, are used, and later ones are "
-    "left out. The keys are not checked: the curator must ensure that all records of a person are in one group."
+    "At most {} records of each group were used: the first ones in the order of the data set. The run enforced this "
+    "limit. The keys are not checked: the curator must ensure that all records of a person are in one group."
 )
 _NEIGHBOURS = {
     "replace_one": "one {0} replaced by another (replace_one); the number of {0}s is public",

@@ -13,6 +13,7 @@ from dperm.presentation.numbers import INFINITE, epsilon_first, format_down, for
 from dperm.presentation.phrases import capitalize
 from dperm.report import fields as names
 from dperm.report.audits import audits_for_display
+from dperm.report.contradictions import NO_PROMISE
 from dperm.report.definitions import is_count_protected, neighbours
 from dperm.report.metric_facts import shown_metrics
 from dperm.report.utility import with_measure_names
@@ -47,12 +48,29 @@ _MECHANISM_TERMS = {
     "clip_share": "clip (clipping norm as a fraction of its largest allowed value)",
     "determinant_loss": "part of epsilon spent on the Jacobian determinant",
     "error_noise_scale": "standard deviation of the noise that covers rounding errors",
+    "eta": "parameter eta",
     "failure": "probability that a sample is too large for the rounding-error bound",
+    "gamma": "parameter gamma",
     "grid": "grid spacing",
     "lipschitz": "Lipschitz constant of the loss (largest gradient norm after clipping)",
+    "mean_trials": "mean number of training runs",
     "radius": "radius (bound on the norm of a row)",
+    "ridge_failure": "probability that a noise bound behind the ridge fails, at most",
+    "runs": "number of training runs",
+    "trial_delta": "delta of one training run",
+    "trial_epsilon": "epsilon of one training run",
     "weight": "largest class weight",
 }
+_SAMPLER_TERMS = {
+    **_MECHANISM_TERMS,
+    "acceptance": "lower bound on the probability that a proposal is accepted",
+    "failure": "probability that no proposal is accepted, at most",
+    "most_trials": "largest number of proposals",
+}
+"""Terms of a posterior sampler, where ``failure`` is about proposals."""
+NO_GUARANTEE = "None: there is no guarantee."
+"""Text of a field that describes the guarantee, in a statement without one."""
+_STAGE_TERMS = {"epsilon_alone": "epsilon of this stage by itself", "delta_alone": "at delta"}
 _SAMPLING_TERMS = {"assumed": "assumed in the accounting", "run": "used in the run", "why": "why they agree"}
 _INVALID = {"raise": "an error is raised", "drop": "records with an invalid feature or label have weight 0"}
 _INVALID_OF_SCHEMA = {
@@ -64,6 +82,8 @@ _INVALID_OF_SCHEMA = {
 
 def for_display(key: str, value: object) -> object:
     """Return the value of a field as nested mappings and lists of finished texts."""
+    if key in NO_PROMISE and value == names.NOTHING:
+        return NO_GUARANTEE
     if key not in names.STATED_BY_THE_USER and value in (names.NOTHING, names.NONE):
         return "None"
     return _texts(_PREPARE.get(key, _unchanged)(value), _FORMATS.get(key, format_number))
@@ -116,6 +136,14 @@ def _with_epsilon(row: object) -> object:
     return {**row, "epsilon": INFINITE}
 
 
+def _mechanism(value: object) -> object:
+    """Name the constants of a mechanism and its stages; only a posterior sampler has a largest number of proposals."""
+    is_sampler = isinstance(value, Mapping) and "most_trials" in value
+    if isinstance(value, Mapping) and isinstance(value.get("stages"), list):
+        value = {**value, "stages": [_named(_STAGE_TERMS)(stage) for stage in value["stages"]]}
+    return _named(_SAMPLER_TERMS if is_sampler else _MECHANISM_TERMS)(value)
+
+
 def _public_quantities(value: object) -> object:
     """Say what happens to invalid values, instead of the value of the argument."""
     if not isinstance(value, Mapping) or value.get("invalid") not in _INVALID:
@@ -147,7 +175,8 @@ _PREPARE: dict[str, Callable[[object], object]] = {
     "data_domain": _named({names.DECLARED: "columns, with enforced bounds and categories"}),
     "utility": lambda value: shown_metrics(with_measure_names(value)),
     "profile": _profile,
-    "mechanism": _named(_MECHANISM_TERMS),
+    "mechanism": _mechanism,
+    "accountant": _named({"error": "rounding"}),
     "sampling": _named(_SAMPLING_TERMS),
     "public_quantities": _public_quantities,
     "audit": audits_for_display,

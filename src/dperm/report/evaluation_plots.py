@@ -33,16 +33,16 @@ _WIDEST = 0.5
 def plot_roc_curve(
     metrics: "Metrics", ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None
 ) -> "Axes":
-    """Plot the ROC curve of the positive class, with a band of intervals of the true-positive rate.
+    """Plot the ROC curve of the positive class, with a band of intervals for the true-positive rate.
 
     Parameters
     ----------
     metrics
-        Metrics of a classifier with curves.
+        Metrics of a classifier, with scores for a positive class.
     ax
         Axes to draw on; None creates new ones.
     path
-        File to write; its suffix selects the format.
+        File to write; its suffix selects the format. None writes no file.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def plot_roc_curve(
     Raises
     ------
     ParameterError
-        If the metrics have no curves, or matplotlib is not installed.
+        If the metrics contain no curves, or matplotlib is not installed.
     """
     roc, auc = metrics.roc, metrics.auc
     if roc is None or auc is None:
@@ -61,14 +61,19 @@ def plot_roc_curve(
 
 
 def draw_roc_curve(roc: "RocCurve", auc: "Estimate", ax: "Axes") -> "Axes":
-    """Draw a ROC curve with its band on the axes.
+    """Draw a ROC curve on the given axes, with a band of intervals for the true-positive rate.
 
     Parameters
     ----------
     roc, auc
-        Curve, and the area under it.
+        ROC curve, and the area under the curve.
     ax
         Axes to draw on.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
     """
     x = np.array(roc.false_positive_rates)
     level = f"{100 * auc.level:g} %"
@@ -86,7 +91,7 @@ def plot_calibration(
 ) -> "Axes":
     """Plot the share of positive records against the score, with an interval for each score bin.
 
-    Bins whose records are hidden by the noise, with an interval longer than 0.5, are left out.
+    Bins with an interval longer than 0.5 are left out, since the noise hides their records.
 
     Parameters
     ----------
@@ -101,7 +106,7 @@ def plot_calibration(
     Raises
     ------
     ParameterError
-        If the metrics have no curves, or matplotlib is not installed.
+        If the metrics contain no curves, or matplotlib is not installed.
     """
     if metrics.calibration is None:
         raise _without("curves")
@@ -109,14 +114,19 @@ def plot_calibration(
 
 
 def draw_calibration(bins: "Sequence[CalibrationBin]", ax: "Axes") -> "Axes":
-    """Draw the share of positive records in each score bin on the axes.
+    """Draw the share of positive records in each score bin on the given axes.
 
     Parameters
     ----------
     bins
-        Score bins with their rates.
+        Score bins, each with its share of positive records.
     ax
         Axes to draw on.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
     """
     ax.plot([0, 1], [0, 1], color=LINE, linewidth=1.5, linestyle="--", label="calibrated")
     seen = [one for one in bins if one.rate.high - one.rate.low <= _WIDEST]
@@ -134,9 +144,9 @@ def draw_calibration(bins: "Sequence[CalibrationBin]", ax: "Axes") -> "Axes":
 def plot_confusion(
     metrics: "Metrics", ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None
 ) -> "Axes":
-    """Plot the share of the records of each true class that have each predicted class.
+    """Plot the share of each predicted class among the records of each true class.
 
-    Up to 12 classes, cells show the share with its interval.
+    With up to 12 classes, the cells also show the shares and their intervals as numbers.
 
     Parameters
     ----------
@@ -151,7 +161,7 @@ def plot_confusion(
     Raises
     ------
     ParameterError
-        If the metrics are those of a regression, or matplotlib is not installed.
+        If the metrics belong to a regression, or matplotlib is not installed.
     """
     rates, classes = metrics.confusion_rates, metrics.plan.classes
     if rates is None or classes is None:

@@ -41,13 +41,13 @@ class ModelFile:
     Attributes
     ----------
     kind
-        Kind of model.
+        Class name of the saved estimator.
     data
-        Plain JSON data.
+        Plain data of the model, stored as JSON.
     arrays
-        Arrays of finite doubles by name.
+        Arrays of finite doubles, keyed by name.
     form
-        Format of the file that was read. Files are always written in the newest format.
+        Format version of the file that was read. Files are always written in the newest format.
     """
 
     kind: str
@@ -70,7 +70,8 @@ def write_model(
     overwrite
         Whether to replace an existing file.
     allocated
-        File of `dperm.report.whole_file.allocated_file` in the same folder, used instead of a new temporary file.
+        File created by `dperm.report.whole_file.allocated_file` in the directory of ``path``, used as the temporary
+        file; None creates a new temporary file.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def write_model(
 
 
 def read_model(path: str | os.PathLike[str]) -> ModelFile:
-    """Read a model file that `write_model` wrote.
+    """Read a model file written by `write_model`.
 
     Parameters
     ----------

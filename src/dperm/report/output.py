@@ -36,19 +36,20 @@ def write_statement(
     path
         File to write.
     statement
-        Statement, or a release, from which statement and profile are derived.
+        Statement, or a release, from which the statement and the profile are derived.
     profile
-        Privacy profile for the plots of the page.
+        Privacy profile for the plots of an HTML page; None uses the profile of the release, if a release is given.
     fields
-        Values of the fields that only the user can know, such as curator and intended_use; `Statement.gaps` names these
-        fields.
+        Values of the fields that only the user can know, such as curator and intended_use; `Statement.gaps` names the
+        missing fields.
     overwrite
         Whether to replace an existing file.
 
     Raises
     ------
     ParameterError
-        If ``path`` has a different suffix, or exists and ``overwrite`` is False. Nothing is written.
+        If ``path`` does not end in one of these three suffixes, or if ``path`` exists and ``overwrite`` is False.
+        Nothing is written.
     """
     target = _target(path)
     if isinstance(statement, Release):

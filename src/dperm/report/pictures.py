@@ -63,16 +63,17 @@ class Curve:
     x, y
         Coordinates of the points. Points whose y is not finite leave a gap.
     kind
-        Kind of curve, which determines its style.
+        Kind of curve, "measured", "proved", "published" or "wrong", which determines its style.
     low, high
-        Ends of intervals around y, drawn as a band; empty for none.
+        Ends of the intervals around y, drawn as a band; empty for no band.
     beside
-        Name of an earlier curve whose color is used, such as the measured curve for a bound.
+        Name of an earlier curve whose color this curve shares: a bound on a measured curve, for example, names the
+        measured curve. Empty to give this curve its own color.
 
     Raises
     ------
     ParameterError
-        If the lists have different lengths.
+        If the coordinates and the intervals have different lengths.
     """
 
     name: str
@@ -91,7 +92,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Picture:
-    """Line plot as plain data: curves over common axes, with a title.
+    """Line plot as plain data: curves on common axes, with a title.
 
     Attributes
     ----------
@@ -104,7 +105,7 @@ class Picture:
     x_log, y_log
         Whether an axis is logarithmic.
     bands
-        Legend of the bands around curves; empty if there are none.
+        Legend of the bands around the curves; empty for no legend.
     """
 
     title: str
@@ -117,7 +118,7 @@ class Picture:
 
 
 def draw(picture: Picture, ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None) -> "Axes":
-    """Draw a picture.
+    """Draw a line plot with matplotlib.
 
     Parameters
     ----------
@@ -126,7 +127,7 @@ def draw(picture: Picture, ax: "Axes | None" = None, *, path: "str | PathLike[st
     ax
         Axes to draw on; None creates new ones.
     path
-        File to write, atomically; its suffix selects the format.
+        File to write atomically; its suffix selects the format. None writes no file.
 
     Returns
     -------
@@ -272,16 +273,21 @@ def _right_end(line: "Line2D", to_share: "Transform") -> tuple[float, float]:
 
 
 def spread_labels(places: Sequence[float], heights: Sequence[float], *, gap: float) -> list[float]:
-    """Return centers of labels within [0, 1], near increasing places and without overlaps.
+    """Return label centers in [0, 1], close to the desired ones, such that no labels overlap.
 
     Parameters
     ----------
     places
-        Wanted centers, in increasing order.
+        Desired centers, in increasing order.
     heights
-        Heights of the labels. Their sum with the gaps should be at most 1.
+        Heights of the labels. The sum of all heights and gaps should be at most 1.
     gap
         Smallest distance between labels.
+
+    Returns
+    -------
+    list[float]
+        Centers of the labels, in increasing order.
     """
     found: list[float] = []
     bottom = 0.0

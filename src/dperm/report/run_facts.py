@@ -9,6 +9,7 @@ from dperm.privacy.record import Record
 from dperm.report import fields as names
 from dperm.report.budget_facts import budget_facts
 from dperm.report.definitions import GROUP, contribution
+from dperm.report.engine_facts import engine_scope, engine_security
 from dperm.report.metric_facts import utility_facts
 from dperm.report.schema_facts import (
     ENCODERS,
@@ -66,15 +67,15 @@ PREPARED_EVALUATED_FIT = (
     "metrics in field 30, and anything computed from them alone. One guarantee covers schema, model and metrics "
     "together."
 )
-COINS = "one secret coin flip for each record, which makes it an evaluation record with probability {:g}"
+COINS = "one secret coin flip for each record, which makes the record an evaluation record with probability {:g}"
 SPLIT = "one secret split of the records, which makes a share of {:g} of them validation records"
 STAGES, METRICS, HOLDOUT = "stages", "metrics", "holdout"
 """Keys in records for the stages of a release, its metrics, and the share of records held out for them."""
 PREPARED_PREPROCESSING = (
     "A private preparation found the kinds, ranges, bins and categories of the columns, and the labels of the target "
-    "unless they were declared. It read each cell independently of the others. The guarantee covers it. The "
-    "preparation also determined the bounds and categories in field 10 and the norm and classes in field 11, except "
-    "those that were declared."
+    "unless they were declared. The preparation read each cell independently of the others, and the guarantee covers "
+    "the preparation. The preparation also determined the bounds and categories in field 10 and the norm and classes "
+    "in field 11, except those that were declared."
 )
 PREPARED_STATISTICS = "The fit used no statistics of the data except the released schema, which the guarantee covers."
 PREPARED_LIMIT = (
@@ -92,21 +93,22 @@ SEARCH = (
     "accounted for."
 )
 SEARCHED_FIT = (
-    "The guarantee covers the search that chose the setting: all its trainings and all its scores. The other models, "
-    "their scores and the number of trainings were not released."
+    "The guarantee covers the search that chose the setting: all its training runs and all its scores. The other "
+    "models, their scores and the number of training runs were not released."
 )
 SEARCH_TUNING = (
     "A private search chose the setting among {} public settings by noisy scores on validation records. The guarantee "
     "covers the search (T93). {} {}"
 )
-COMPOSED_RUNS = "Every setting was trained once, and the trainings are composed."
+COMPOSED_RUNS = "One model was trained with each setting, and the training runs are composed."
 RANDOM_RUNS = (
-    "The number of trainings was random and is secret. Its law is public ({}), with a mean of {:.3g}. Each training "
-    "drew its setting uniformly and independently of all others."
+    "The number of training runs was random and is secret. The distribution of this number is public ({}), with a mean "
+    "of {:.3g}. Each training run drew its setting uniformly and independently of all others."
 )
 SEARCH_SCORE = "The score of the released model is the best of several, and is therefore biased upwards."
 TRAINED_BY_FUNCTION = (
-    "The trainings are a function of the user. dperm did not check that it meets the guarantee of a training."
+    "A function supplied by the user trained the models. dperm did not check that this function meets the guarantee "
+    "of one training run."
 )
 STEPS_COVERED = ("gradient", "sgd")
 """Methods whose event composes the noisy gradients of all their steps."""
@@ -115,7 +117,10 @@ ONE_RELEASE = (
     "must be accounted for together with it."
 )
 PREPROCESSING = (
-    "The fit itself clipped rows and columns (and, in regression, targets) to their public bounds; the guarantee "
+    "The fit itself clipped the features and the norms of the rows to their public bounds; the guarantee covers this."
+)
+REGRESSION_PREPROCESSING = (
+    "The fit itself clipped the features, the norms of the rows and the targets to their public bounds; the guarantee "
     "covers this."
 )
 FITTED_TRANSFORMERS = (
@@ -292,7 +297,7 @@ def _fit_facts(record: Record) -> dict[str, object]:
         "mechanism": {"name": method, **public, "event": record.event},
         "covered": COVERED_FIT_ONLY
         if uncovered_transformers(record)
-        else " ".join((_covered_by_fit(method, record), *schema_sentences(record))),
+        else " ".join((_covered_by_fit(method, record), *engine_scope(record), *schema_sentences(record))),
         **utility,
         "preprocessing": _preprocessing(record, _usual_preprocessing(record)),
         "nonprivate_statistics": _usual_statistics(record),
@@ -304,7 +309,8 @@ def _usual_preprocessing(record: Record) -> str:
     if is_prepared(record):
         return PREPARED_PREPROCESSING
     own = _of_preparations(record, "", SCHEMA_PREPROCESSING, RELEASES_PREPROCESSING)
-    return " ".join((*([own] if own else []), PREPROCESSING))
+    clipped = REGRESSION_PREPROCESSING if "label_range" in record.public else PREPROCESSING
+    return " ".join((*([own] if own else []), clipped))
 
 
 def _usual_statistics(record: Record) -> str:
@@ -394,7 +400,7 @@ def _preprocessing(record: Record, usual: str) -> str:
 def _security(record: Record) -> str:
     if is_training(record):
         return TRAINING_FAST if record.grade == "fast" else f"{EXACT} {TRAINING_EXACT}"
-    return _SECURITY.get(record.grade, NO_DPERM_NOISE)
+    return " ".join((_SECURITY.get(record.grade, NO_DPERM_NOISE), *engine_security(record)))
 
 
 def _limits(record: Record) -> tuple[str, ...]:

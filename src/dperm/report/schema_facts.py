@@ -35,8 +35,8 @@ UNCHARGED = (
 _ACCOUNT = ("ledger", "account")
 """Parts of a receipt that identify an account."""
 RELEASES_PREPROCESSING = (
-    "Before the fit, private preparations were released, each with its own guarantee. They are listed under encoders "
-    "in field 11. They transformed each row on its own."
+    "Before the fit, private preparations were released, each with its own guarantee. Field 11 lists them as "
+    "transformers of the rows. Each of them transformed every row independently of the others."
 )
 RELEASES_STATISTICS = (
     "The fit itself used no statistics of the data except the public quantities in field 11 and the released "
@@ -48,8 +48,8 @@ RELEASES_LIMIT = (
 )
 SCHEMA_PREPROCESSING = (
     "Before the fit, a private preparation found the kinds, ranges, bins and categories of the columns, and the labels "
-    "of the target unless they were declared. It read each cell independently of the others. It was a separate "
-    "release, with a guarantee of its own."
+    "of the target unless they were declared. The preparation read each cell independently of the others. It was a "
+    "separate release, with a guarantee of its own."
 )
 SCHEMA_STATISTICS = (
     "The fit itself used no statistics of the data except the public quantities in field 11 and the released schema."
@@ -102,7 +102,7 @@ def _released(preparation: Mapping[str, Any]) -> str:
 def uncharged_schemas(record: Record) -> str:
     """Return a sentence about preparations that the account of the model does not cover; "" without any.
 
-    It depends on the receipt, so it is no part of the fields that follow from the public facts alone.
+    It depends on the receipt, so it is not part of the fields that follow from the public facts alone.
     """
     if not record.ledger:
         return ""

@@ -45,14 +45,14 @@ _HEAD = ("format", "private", "headline", "gaps")
 class Statement:
     """Privacy statement of a release, field by field, as plain JSON data.
 
-    Fields that only the user can know are "not stated" until `filled` sets them; `gaps` names these fields. Apart from
-    the release itself, the statement does not depend on private data. A statement can be used like a mapping:
-    ``statement["curator"]``, ``dict(statement)``.
+    Fields that only the user can know are "not stated" until `filled` sets them; `gaps` names the missing fields. The
+    statement depends on private data only through the release itself. A statement can be used like a mapping, as in
+    ``statement["curator"]`` or ``dict(statement)``.
 
     Parameters
     ----------
     fields
-        Values of all fields; `dperm.report.statement` assembles them.
+        Values of all fields, keyed by field name, as assembled by `dperm.report.statement`.
 
     Raises
     ------
@@ -92,20 +92,22 @@ class Statement:
         return len(self.fields)
 
     def keys(self) -> KeysView[str]:
-        """Return the names of the fields, in their order."""
+        """Return the names of the fields, in the order of the statement."""
         return self.fields.keys()
 
     def filled(self, fields: Mapping[str, object], *, declared: object = None) -> "Statement":
         """Return a copy with values for the fields that only the user can know.
 
-        A field that is partly known from the run stores both parts as ``{"known": ..., "stated": ...}``.
+        A field that is partly known from the run stores the known part and the value of the user as
+        ``{"known": ..., "stated": ...}``.
 
         Parameters
         ----------
         fields
-            Values by field name.
+            Values, keyed by field name.
         declared
-            Public schema of the columns as plain data. It becomes a known part of the field ``data_domain``.
+            Public schema of the columns as plain data, stored as a known part of the field ``data_domain``; None for no
+            schema.
 
         Returns
         -------
@@ -115,7 +117,7 @@ class Statement:
         Raises
         ------
         ParameterError
-            If ``fields`` names an unknown field, or one that follows from the release.
+            If ``fields`` contains an unknown field, or a field that follows from the release.
         """
         return Statement(with_stated(with_declared(self.fields, declared), fields))
 
@@ -146,31 +148,32 @@ class Statement:
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """Names of the fields that the user still has to state, wholly or in part."""
+        """Names of the fields that the user still has to fill, completely or in part."""
         return gaps_of(self.fields)
 
     @property
     def required_gaps(self) -> tuple[str, ...]:
-        """Names of the missing required fields, without which the protection is not rated."""
+        """Names of the required fields that are missing; the protection is not rated without these fields."""
         return required_gaps(self.fields)
 
     @property
     def headline(self) -> Headline:
-        """Protection level, success of the best attack, and fields missing for a rating."""
+        """Protection level, success of the best attack, and the fields missing for a rating."""
         return headline(self.fields)
 
     @property
     def is_private(self) -> bool:
         """Whether a guarantee covers the release.
 
-        False for seeded runs, for runs without noise, for refuted claims, if the rows were prepared by transformers
-        that had been fitted to the private data, and if models were evaluated on the private data.
+        False for seeded runs, for runs without noise and for refuted claims. Also False if the rows were prepared by
+        transformers that had been fitted to the private data, or if models were evaluated on the private data without
+        noise.
         """
         return self.fields["status"] == names.PRIVATE and not uncovered_parts(self.fields)
 
     @property
     def displayed_status(self) -> str:
-        """Status in the words shown to readers, which says NOT COVERED if the guarantee does not cover the release."""
+        """Status as shown to readers; it says NOT COVERED if the guarantee does not cover the release."""
         if self.fields["status"] != names.PRIVATE or self.is_private:
             return names.status_text(self.fields["status"])
         return SCORES_STATUS if uncovered_scores_alone(self.fields) else NOT_COVERED_STATUS
@@ -185,7 +188,7 @@ class Statement:
         return _plain(self.fields)
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Return all fields, the headline, the gaps and the format version as JSON that satisfies `schema`.
+        """Return all fields, the headline, the gaps and the format version as JSON text that satisfies `schema`.
 
         Parameters
         ----------
@@ -245,11 +248,11 @@ class Statement:
 
     @staticmethod
     def schema() -> dict[str, object]:
-        """Return the JSON Schema (2020-12) of `to_json`."""
+        """Return the JSON Schema (2020-12) of the JSON written by `to_json`."""
         return dict(json.loads(files("dperm.report").joinpath(SCHEMA).read_text(encoding="utf-8")))
 
     def to_markdown(self) -> str:
-        """Return the statement as Markdown: the summary, followed by the 31 fields with gaps marked."""
+        """Return the statement as Markdown: a summary, then all fields in 31 numbered entries, with gaps marked."""
         return markdown(self.fields)
 
     def __str__(self) -> str:

@@ -281,7 +281,7 @@ def _limit(entry: Mapping[str, Any], private: bool) -> str:
     return join_sentences(
         (
             f"{format_limit(as_mapping(entry['limit']))} {time_of_charge(entry)}.",
-            "It was changed after the account was opened." if limit_changes(entry) else "",
+            "The limit was changed after the account was opened." if limit_changes(entry) else "",
             later_changes(entry),
             "" if private else "This release has no guarantee; the limit applies to the other releases.",
         )

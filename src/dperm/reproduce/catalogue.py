@@ -65,17 +65,17 @@ LESSONS: tuple[Lesson, ...] = tuple(module.LESSON for module in _MODULES)
 
 
 def by_name(name: str) -> Lesson:
-    """Return the lesson with this name. Hyphens and underscores are equivalent.
+    """Return the lesson with a given name. Hyphens and underscores are equivalent.
 
     Parameters
     ----------
     name
-        Name of the lesson.
+        Name of the lesson, such as "laplace_mean"; `LESSONS` lists all lessons.
 
     Returns
     -------
     Lesson
-        The lesson.
+        The lesson: a runnable check of a claim from a lecture.
 
     Raises
     ------
@@ -92,19 +92,19 @@ def by_name(name: str) -> Lesson:
 
 
 def run(name: str, effort: Effort | None = None) -> Outcome:
-    """Run the lesson with this name.
+    """Run the lesson with a given name.
 
     Parameters
     ----------
     name
         Name of the lesson.
     effort
-        Options of the run; None runs all settings with seed 0.
+        Options of the run; None runs all settings of the lesson with seed 0.
 
     Returns
     -------
     Outcome
-        Table, plot, checks and conclusion.
+        Table, plot, checks and conclusion of the lesson.
 
     Raises
     ------

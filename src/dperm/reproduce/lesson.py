@@ -27,14 +27,14 @@ Cell = str | float | int
 
 @dataclass(frozen=True)
 class Effort:
-    """Options for running a lesson.
+    """Options for running a lesson, which demonstrates a claim of a lecture on simulated data.
 
     Parameters
     ----------
     seed
         Seed of the simulated data and noise. All results are reproducible and NOT PRIVATE.
     quick
-        Whether to use fewer settings and repetitions, for tests. The same checks then take a second or two.
+        Whether to use fewer settings and repetitions, for tests. The checks are the same, and take a second or two.
     progress
         Callback that receives the completed fraction of the work, from 0 to 1.
     """
@@ -46,7 +46,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Check:
-    """Statement about the numbers of an outcome, and whether it holds.
+    """Statement about the results of a lesson, and whether the statement holds.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Outcome:
     picture
         Plot of the numbers.
     checks
-        Statements about the numbers, such as orderings and slopes.
+        Statements about the numbers, such as an ordering or a slope, and whether each statement holds.
     sentence
         Conclusion in a few sentences.
     """
@@ -125,7 +125,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Lesson:
-    """Figure or claim of a lecture.
+    """Figure or claim of a lecture, with a function that reproduces it.
 
     Attributes
     ----------
@@ -134,13 +134,13 @@ class Lesson:
     title
         Short title.
     source
-        Lecturer: Bellet, Razaviyayn, Monteleoni, Wang or Musco; two names are separated by a comma.
+        Lecturer (see docs/errata.md): Bellet, Razaviyayn, Monteleoni, Wang or Musco. A comma separates two names.
     claim
         The lecture's claim, paraphrased, followed by a correction if the claim is wrong.
     tags
-        Theorems of docs/theory and errata that the lesson demonstrates, such as T6 and E2.
+        Tags of the theorems (docs/theory) and errata (docs/errata.md) that the lesson demonstrates, such as T6 and E2.
     run
-        Function from an `Effort` to an `Outcome`.
+        Function that takes an `Effort` and returns an `Outcome`.
     """
 
     name: str

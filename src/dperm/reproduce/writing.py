@@ -25,24 +25,24 @@ __getattr__ = deprecated_names(
 
 
 def files_of(lesson: Lesson, folder: Path) -> tuple[Path, ...]:
-    """Return the paths of the plot, the page and the data in a folder."""
+    """Return the paths of the plot, the Markdown page and the JSON file of a lesson in a folder."""
     return tuple(folder / f"{lesson.name}{suffix}" for suffix in SUFFIXES)
 
 
 def write(lesson: Lesson, outcome: Outcome, folder: Path) -> tuple[Path, ...]:
-    """Write the plot, the page and the data, each atomically.
+    """Write the plot, the Markdown page and the JSON file of a lesson, each of them atomically.
 
     Parameters
     ----------
     lesson, outcome
-        Lesson and the result of its run.
+        Lesson, and the result of its run.
     folder
-        Existing folder. Existing files are replaced.
+        Existing folder. Existing files of the lesson are replaced.
 
     Returns
     -------
     tuple of Path
-        The three files.
+        Paths of the three files.
     """
     picture, page, data = files = files_of(lesson, folder)
     draw(outcome.picture, path=picture)
@@ -52,7 +52,9 @@ def write(lesson: Lesson, outcome: Outcome, folder: Path) -> tuple[Path, ...]:
 
 
 def as_dict(lesson: Lesson, outcome: Outcome) -> dict[str, object]:
-    """Return a lesson and its outcome as plain data, with the curves of the plot. Infinite numbers become None.
+    """Return a lesson and its outcome as plain data, with the curves of the plot.
+
+    Infinities and NaN become None.
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ def as_dict(lesson: Lesson, outcome: Outcome) -> dict[str, object]:
 
 
 def about(lesson: Lesson) -> dict[str, object]:
-    """Return name, title, source, claim and tags of a lesson, without running it."""
+    """Return the name, title, source, claim and tags of a lesson, without running the lesson."""
     texts = {"name": lesson.name, "title": lesson.title, "source": lesson.source, "claim": lesson.claim}
     return {**texts, "tags": list(lesson.tags)}
 
@@ -99,7 +101,10 @@ def markdown(lesson: Lesson, outcome: Outcome) -> str:
 
 
 def format_cell(cell: Cell) -> str:
-    """Return a cell of a table as text, numbers with four significant digits; "none" for nan and -inf."""
+    """Return a table cell as text.
+
+    Floats have four significant digits. The text of inf is "infinite", and the text of NaN and -inf is "none".
+    """
     if not isinstance(cell, float):
         return str(cell)
     if math.isfinite(cell):
@@ -108,7 +113,7 @@ def format_cell(cell: Cell) -> str:
 
 
 def describe_check(check: Check) -> str:
-    """Return a check with its result in one line."""
+    """Return one line with the statement of a check and whether the statement holds."""
     return f"{'Holds' if check.holds else 'DOES NOT HOLD'}: {check.statement.removesuffix('.')}."
 
 

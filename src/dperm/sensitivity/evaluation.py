@@ -19,16 +19,16 @@ FOURTH, GROUP_FOURTH = 3.0, 2.0
 def evaluation_histogram_sensitivity(histograms: int, adjacency: Adjacency) -> float:
     """Return the L2 sensitivity of histograms of evaluated records, released as one vector (T85).
 
-    A record adds 1 to exactly one cell of each histogram: sqrt(h) under add/remove. A replaced record lowers one cell
-    and raises another in each histogram: sqrt(2 h) under replace-one. For one histogram, the sensitivity is 1 or
-    sqrt(2); for two, sqrt(2) or 2. Every record is in all histograms, so each histogram adds to the sensitivity.
+    Every record is counted once in each of the h histograms. Adding or removing a record changes one cell of each
+    histogram by 1, so the sensitivity is sqrt(h). Replacing a record lowers one cell of each histogram by 1 and raises
+    another by 1, so the sensitivity is sqrt(2 h).
 
     Parameters
     ----------
     histograms
-        Number h of histograms: of scores, of predicted classes, or of groups.
+        Number h of histograms, such as those of scores, predicted classes and groups.
     adjacency
-        Neighbouring relation.
+        Neighbouring relation: `Adjacency.ADD_REMOVE` or `Adjacency.REPLACE_ONE`.
 
     Returns
     -------
@@ -40,24 +40,26 @@ def evaluation_histogram_sensitivity(histograms: int, adjacency: Adjacency) -> f
 
 
 def error_sums_sensitivity(adjacency: Adjacency, *, groups: bool = False) -> float:
-    """Return the L2 sensitivity of the sums of a regression (T88).
+    """Return the L2 sensitivity of the sums released to evaluate a regression (T88).
 
-    With e and t clipped to [-1, 1], the sums of (1, abs(e), e^2, t, t^2) have sensitivity sqrt(5) under add/remove and
-    sqrt(6) under replace-one. The sums of 3 e^2 (1 - e^2), 3 t^2 (1 - t^2) and t (1 - t^2), from which third and fourth
-    moments follow, do not raise it. With declared groups, a record also adds (1, abs(e), e^2, 2 e^2 (1 - e^2)) to
-    the sums of its own group: sqrt(8), and sqrt(10) under replace-one, where the new record may be in another group.
+    For each record, e is the error of the prediction and t is the label minus the middle of the label range. Both are
+    divided by half the width of the label range and clipped to [-1, 1]. The sums of (1, abs(e), e^2, t, t^2) have
+    sensitivity sqrt(5) under add/remove and sqrt(6) under replace-one. The sums of 3 e^2 (1 - e^2), 3 t^2 (1 - t^2) and
+    t (1 - t^2), from which third and fourth moments follow, do not increase the sensitivity. With declared groups, a
+    record also adds (1, abs(e), e^2, 2 e^2 (1 - e^2)) to the sums of its own group. The sensitivity is then sqrt(8)
+    under add/remove, and sqrt(10) under replace-one, where the new record may be in another group.
 
     Parameters
     ----------
     adjacency
-        Neighbouring relation.
+        Neighbouring relation: `Adjacency.ADD_REMOVE` or `Adjacency.REPLACE_ONE`.
     groups
         Whether the sums of declared groups are released too.
 
     Returns
     -------
     float
-        The sensitivity in units of the clipping bound, rounded up.
+        The sensitivity of the sums of scaled and clipped numbers, rounded up.
     """
     if adjacency is Adjacency.ADD_REMOVE:
         return raised(math.sqrt(8 if groups else 5))
@@ -65,17 +67,18 @@ def error_sums_sensitivity(adjacency: Adjacency, *, groups: bool = False) -> flo
 
 
 def log_loss_sensitivity(largest: float, adjacency: Adjacency) -> float:
-    """Return the L2 sensitivity of a sum of losses in [0, C], with the number of records under add/remove (T89).
+    """Return the L2 sensitivity of a sum of log losses in [0, C] (T89).
 
-    Probabilities are clipped to [p, 1 - p], so a log loss is at most C = ln(1/p). Under add/remove the number of
-    records is private and released beside the sum: sqrt(C^2 + 1). Under replace-one it is public: C.
+    Probabilities are clipped to [p, 1 - p], so a log loss is at most C = ln(1/p). Under add/remove, the number of
+    records is private and is released together with the sum, so the sensitivity is sqrt(C^2 + 1). Under replace-one,
+    the number of records is public, so the sensitivity is C.
 
     Parameters
     ----------
     largest
         Largest loss C of a record.
     adjacency
-        Neighbouring relation.
+        Neighbouring relation: `Adjacency.ADD_REMOVE` or `Adjacency.REPLACE_ONE`.
 
     Returns
     -------

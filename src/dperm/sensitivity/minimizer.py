@@ -11,7 +11,7 @@ from dperm.privacy.rounding import round_up
 
 
 def gradient_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
-    """Return Delta_g, the L2 sensitivity of the sum of the records' gradients at any fixed theta.
+    """Return Delta_g, the L2 sensitivity of the sum of the records' gradients at fixed coefficients theta.
 
     Theorem (T36a, T45).
         Each gradient has norm at most L. So adding or removing one record moves the sum by at most L, and replacing one
@@ -20,14 +20,15 @@ def gradient_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     Parameters
     ----------
     spec
-        Public constants of the problem. `ProblemSpec.lipschitz` is L, including weight and clipping.
+        Public constants of the problem. L is `ProblemSpec.lipschitz`, which takes class weights and clipping into
+        account.
     adjacency
-        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+        Neighbouring relation of the guarantee: `Adjacency.ADD_REMOVE` or `Adjacency.REPLACE_ONE`.
 
     Returns
     -------
     float
-        L or 2L, exact in floating point.
+        L under add/remove, 2L under replace-one. L is rounded up, and doubling it is exact.
 
     Notes
     -----
@@ -38,7 +39,7 @@ def gradient_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     ===================  ============================================================
     unbounded loss       `ProblemSpec.lipschitz` raises ParameterError without a clip
     empty data set       covered: the sum is 0
-    class weights        L contains the largest weight
+    class weights        L includes the largest weight
     rounding of the sum  not included; see `dperm.erm.rounding.gradient_error`
     ===================  ============================================================
     """
@@ -46,23 +47,24 @@ def gradient_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
 
 
 def output_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
-    """Return a bound on ||theta(D) - theta(D')||_2 for the exact minimizers of neighbours, rounded up.
+    """Return the L2 sensitivity of the exact minimizer of the regularized sum of losses, rounded up.
 
     Theorem T30 [Chaudhuri, Monteleoni & Sarwate 2011, Cor 8; for the sum of the losses].
-        If each loss is convex and L-Lipschitz and the regularizer is (Lambda/2) ||theta||^2 on every coefficient, the
-        minimizers differ by at most 2L/Lambda if a record is replaced, L/Lambda if one is added or removed.
+        Let each loss be convex and L-Lipschitz, and let the regularizer (Lambda/2) ||theta||^2 include every
+        coefficient. Then the minimizers for neighbouring data sets differ by at most 2L/Lambda in L2 norm if a record
+        is replaced, and by at most L/Lambda if a record is added or removed.
 
     Parameters
     ----------
     spec
-        Public constants of the problem, with its Lambda.
+        Public constants of the problem, including Lambda.
     adjacency
-        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+        Neighbouring relation of the guarantee: `Adjacency.ADD_REMOVE` or `Adjacency.REPLACE_ONE`.
 
     Returns
     -------
     float
-        2L/Lambda or L/Lambda.
+        2L/Lambda under replace-one, L/Lambda under add/remove.
 
     Raises
     ------
@@ -72,8 +74,9 @@ def output_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     Notes
     -----
     *Guarantees.* The bound holds for every pair of neighbouring data sets. Linear losses attain the constants and
-    logistic losses approach them, so no smaller constant is valid. The intercept is regularized like every other
-    coefficient (T54, T55), so L is the Lipschitz constant for rows that include the constant column.
+    logistic losses approach them, so no smaller constant is valid. The intercept is the coefficient of a constant
+    column and is regularized like every other coefficient (T54, T55). Therefore L is the Lipschitz constant for rows
+    that include the constant column.
 
     ==================  ========================================================
     edge case           result
@@ -91,15 +94,16 @@ def minimizer_error(spec: ProblemSpec, tolerance: float) -> float:
     """Return a bound on the distance between a computed point and the exact minimizer, rounded up.
 
     Theorem T31.
-        J is Lambda-strongly convex, so ||theta - argmin J|| <= ||grad J(theta)||/Lambda <= tolerance/Lambda.
+        The objective J, the sum of the losses plus (Lambda/2) ||theta||^2, is Lambda-strongly convex. So the computed
+        point theta satisfies ||theta - argmin J|| <= ||grad J(theta)||/Lambda <= tolerance/Lambda.
 
     Parameters
     ----------
     spec
-        Public constants of the problem, with its Lambda.
+        Public constants of the problem, including Lambda.
     tolerance
-        Largest norm of the gradient of J, with the sum (not the mean) of the losses, at the computed point; 0 for an
-        exact solver.
+        Bound on the norm of the gradient of J at the computed point, at least 0; 0 for an exact solver. J contains the
+        sum (not the mean) of the losses.
 
     Returns
     -------
@@ -109,34 +113,35 @@ def minimizer_error(spec: ProblemSpec, tolerance: float) -> float:
     Raises
     ------
     ParameterError
-        If Lambda is not set, or the tolerance is out of range.
+        If Lambda is not set.
 
     Notes
     -----
     *Guarantees.* The solver must certify the tolerance for every data set, as `dperm.erm.minimize.minimize` does. Pass
-    the result to an additive mechanism as ``numerical_error``; the mechanism adds twice this error to the sensitivity.
+    the bound to an additive mechanism as ``numerical_error``; the mechanism adds twice the bound to the sensitivity.
     """
     return quotient_up(tolerance, spec.strength)
 
 
 def approximate_minimizer_sensitivity(spec: ProblemSpec, tolerance: float, *, rounding: float) -> float:
-    """Return a bound on the distance between two approximate minimizers with the same exact minimizer, rounded up.
+    """Return a bound on the distance between two approximations of the same minimizer, rounded up.
 
     Theorem T43 [Iyengar et al. 2019; the factor 2 is missing in their code, E33].
-        Let theta* minimize J + b'theta exactly and ||grad J(theta~) + b~|| <= tau with ||b~ - b|| <= e. Then
-        ||theta~ - theta*|| <= tau'/Lambda with tau' = tau + e, and releasing theta~ plus noise is the composition of
-        the exact mechanism with an additive mechanism of sensitivity 2 tau'/Lambda.
+        Let J be the regularized objective, b the noise vector of objective perturbation and b~ its rounded value. Let
+        theta* minimize J + b'theta exactly, and let the computed point theta~ satisfy ||grad J(theta~) + b~|| <= tau
+        with ||b~ - b|| <= e. Then ||theta~ - theta*|| <= tau'/Lambda with tau' = tau + e, and releasing theta~ plus
+        noise is the composition of the exact mechanism with an additive mechanism of sensitivity 2 tau'/Lambda.
     Proof: b = -grad J(theta*), so theta~ is a function of the data and of theta*. Given theta*, the point theta~ lies
     in a ball of radius tau'/Lambda around theta*, for any data. Two such points are at most 2 tau'/Lambda apart.
 
     Parameters
     ----------
     spec
-        Public constants of the problem, with its Lambda.
+        Public constants of the problem, including Lambda.
     tolerance
-        Norm tau of the gradient, certified by the solver for every data set.
+        Bound tau on the norm of the gradient of J + b~'theta, at least 0, certified by the solver for every data set.
     rounding
-        Bound e on the norm of the rounding error of b; sqrt(d) g/2 on a grid with step g.
+        Bound e on the norm of the rounding error of b, at least 0: sqrt(d) g/2 for d coefficients on a grid of step g.
 
     Returns
     -------
@@ -146,11 +151,11 @@ def approximate_minimizer_sensitivity(spec: ProblemSpec, tolerance: float, *, ro
     Raises
     ------
     ParameterError
-        If Lambda is not set, or a number is out of range.
+        If Lambda is not set.
 
     Notes
     -----
-    *Guarantees.* The bound holds under both adjacencies; it is not doubled again for a replaced record.
+    *Guarantees.* The bound holds under both adjacencies; it is not doubled for a replaced record.
 
     =============  ============================================
     edge case      result

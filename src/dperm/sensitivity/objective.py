@@ -3,8 +3,8 @@
 """Privacy cost and noise scale of objective perturbation (T36a to T43a, T53a).
 
 Epsilon has three parts. One percent is spent on the noise on the coefficients. The Jacobian determinant takes
-c = k log(1 + bend/Lambda), with k the rank of a record's Hessian and bend the mean of its eigenvalues (1 and beta for a
-loss of one score). The rest is spent on the linear term b.
+c = k log(1 + bend/Lambda). Here k is the rank of a record's Hessian, and bend is the mean of its nonzero eigenvalues (1
+and beta for a loss of one score). The rest is spent on the linear term b.
 """
 
 import math
@@ -31,20 +31,22 @@ TAIL_SHARE = 1e-3
 
 
 def gamma_norm_scale(spec: ProblemSpec, adjacency: Adjacency, epsilon: float) -> float:
-    """Return the scale s = Delta_g/epsilon, rounded up, of the gamma-norm term b, with density ~ e^(-||b||/s).
+    """Return the scale s = Delta_g/epsilon of the gamma-norm noise of objective perturbation, rounded up.
+
+    The noise vector b has a density proportional to e^(-||b||/s), and Delta_g is `gradient_sensitivity`.
 
     Theorem T36a.
-        A term b with this density contributes at most epsilon to the privacy loss of the exact minimizer of J +
-        b'theta. The determinant contributes `determinant_charge` in addition.
+        The noise b contributes at most epsilon to the privacy loss of the exact minimizer of J + b'theta, where J is
+        the regularized objective. The Jacobian determinant contributes `determinant_charge` in addition.
 
     Parameters
     ----------
     spec
         Public constants of the problem.
     adjacency
-        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+        Neighbouring relation of the guarantee: `Adjacency.ADD_REMOVE` or `Adjacency.REPLACE_ONE`.
     epsilon
-        Part of epsilon available for b.
+        Part of epsilon available for b, greater than 0.
 
     Returns
     -------
@@ -55,9 +57,10 @@ def gamma_norm_scale(spec: ProblemSpec, adjacency: Adjacency, epsilon: float) ->
 
 
 def gaussian_scale(spec: ProblemSpec, noise_multiplier: float) -> float:
-    """Return sigma of the Gaussian term b, rounded up: L times a noise multiplier (T39, T40, T41, T53a).
+    """Return the standard deviation of the Gaussian noise of objective perturbation, rounded up (T39, T40, T41, T53a).
 
-    The multiplier is relative to L under both adjacencies; the theorems themselves account for a replaced record.
+    The standard deviation is the noise multiplier times L = ``spec.lipschitz``. The noise multiplier is relative to L
+    under both adjacencies; the theorems themselves account for a replaced record.
 
     Parameters
     ----------
@@ -69,7 +72,7 @@ def gaussian_scale(spec: ProblemSpec, noise_multiplier: float) -> float:
     Returns
     -------
     float
-        Standard deviation sigma of b.
+        Standard deviation of each coordinate of the noise vector.
     """
     return round_up(Fraction(noise_multiplier) * Fraction(spec.lipschitz))
 
@@ -77,7 +80,7 @@ def gaussian_scale(spec: ProblemSpec, noise_multiplier: float) -> float:
 def relative_curvature(spec: ProblemSpec) -> float:
     """Return a bound on the mean of the nonzero eigenvalues of one record's Hessian, divided by Lambda, rounded up.
 
-    For a loss with one score, this is beta/Lambda.
+    For a loss of one score, this is beta/Lambda, with beta = ``spec.smoothness``. The loss must be smooth.
 
     Parameters
     ----------
@@ -95,9 +98,12 @@ def relative_curvature(spec: ProblemSpec) -> float:
 def determinant_charge(spec: ProblemSpec) -> float:
     """Return the privacy loss of the Jacobian determinant of the map from b to theta, rounded up.
 
+    Here b is the noise vector of objective perturbation, and theta is the minimizer.
+
     Theorem T37 (T53a for several scores).
-        One record changes the logarithm of the determinant by at most c = k log(1 + bend/Lambda). Here k is the number
-        of scores: 1 for a linear model, and K - 1 for a softmax over K classes.
+        One record changes the logarithm of the determinant by at most c = k log(1 + bend/Lambda). Here k is the rank of
+        one record's Hessian, 1 for a loss of one score and K - 1 for the softmax loss of K classes, and bend is
+        `ProblemSpec.bend`, a bound on the mean of the k nonzero eigenvalues.
 
     Parameters
     ----------
@@ -111,8 +117,8 @@ def determinant_charge(spec: ProblemSpec) -> float:
 
     Notes
     -----
-    *Guarantees.* The bound holds for smooth losses under both adjacencies. The bound does not apply to a loss with a
-    kink (T42), for which `ProblemSpec.bend` and the charge are infinite.
+    *Guarantees.* The bound holds for smooth losses under both adjacencies. It does not apply to a loss with a kink
+    (T42), for which `ProblemSpec.bend` is infinite and the function raises OverflowError.
     """
     curvature = relative_curvature(spec)
     return determinant_loss(curvature) if spec.outputs == 1 else softmax_determinant_loss(curvature, spec.outputs)
@@ -136,7 +142,7 @@ def require_determinant_charge(spec: ProblemSpec, epsilon: float) -> float:
     Raises
     ------
     AssumptionError
-        If the determinant would cost ``epsilon`` or more. The message states the smallest valid Lambda.
+        If the determinant would cost ``epsilon`` or more. The message states how large Lambda must be.
     """
     charge = determinant_charge(spec)
     if charge < epsilon:
@@ -153,13 +159,16 @@ def require_determinant_charge(spec: ProblemSpec, epsilon: float) -> float:
 
 
 def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency) -> bool:
-    """Return whether the determinant adds nothing to the privacy loss of gamma-norm noise.
+    """Return whether the Jacobian determinant adds nothing to the privacy loss of gamma-norm noise.
 
     Theorem T36b.
-        For the unclipped logistic loss and Lambda >= w R^2/epsilon (add/remove) or 2 w R^2/epsilon (replace-one), noise
-        of density ~ e^{-epsilon ||b||/Delta_g} in the objective is epsilon-DP. Let s = abs(f') for a record. Then f'' =
-        s (1 - s), so the record costs at most epsilon s for b and epsilon s (1 - s) for the determinant, together at
-        most epsilon since 2s - s^2 <= 1. Under replace-one each of the two records costs half as much.
+        Let the loss f be the unclipped logistic loss, with rows of norm at most R and weights of at most w. Let Lambda
+        be at least w R^2/epsilon (add/remove) or 2 w R^2/epsilon (replace-one). Then objective perturbation with a
+        noise vector b of density proportional to e^{-epsilon ||b||/Delta_g} is epsilon-DP, where Delta_g is
+        `gradient_sensitivity`.
+    Proof: let s = abs(f') be the slope of the loss at the score of a record. Then f'' = s (1 - s), so the record costs
+    at most epsilon s for b and epsilon s (1 - s) for the determinant. The sum is at most epsilon, since 2s - s^2 <= 1.
+    Under replace-one, each of the two records costs half as much.
 
     Parameters
     ----------
@@ -173,7 +182,7 @@ def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency)
     Returns
     -------
     bool
-        Whether the determinant costs nothing.
+        Whether the theorem applies, so that the determinant costs nothing.
 
     Notes
     -----
@@ -191,12 +200,13 @@ def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency)
 
 
 def coefficient_noise_mu(epsilon: float, delta: float) -> float:
-    """Return the mu of the Gaussian noise on the coefficients, rounded down (T43).
+    """Return the mu of the Gaussian noise that objective perturbation adds to the coefficients, rounded down (T43).
 
     Here mu is the sensitivity divided by the standard deviation of the noise.
 
-    The result is the largest mu with mu^2/2 + mu t <= z, t = -Phi^-1(delta/1000), where z is one percent of epsilon.
-    The privacy loss Z ~ N(mu^2/2, mu^2) of this noise (T6) then has P(Z > z) = Phi(-(z - mu^2/2)/mu) <= delta/1000.
+    The result is the largest mu with mu^2/2 + mu t <= z, where z is one percent of epsilon, t = -Phi^-1(delta/1000) and
+    Phi is the standard normal distribution function. The privacy loss Z ~ N(mu^2/2, mu^2) of this noise (T6) then has
+    P(Z > z) = Phi(-(z - mu^2/2)/mu) <= delta/1000.
 
     Parameters
     ----------
@@ -216,13 +226,13 @@ def coefficient_noise_mu(epsilon: float, delta: float) -> float:
 
 
 def objective_share(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return the part of (epsilon, delta) available to the exact objective perturbation (T43).
+    """Return the part of (epsilon, delta) available to exact objective perturbation (T43).
 
-    Let U be the privacy loss of the exact mechanism (T40, T41) and Z that of the noise on the coefficients. For the
-    composition of both, delta(epsilon) is at most E (1 - e^{epsilon - U - Z})_+ <= P(Z > z) + E (1 - e^{(epsilon - z) -
-    U})_+, for any z: on Z <= z the first integrand is at most the second, elsewhere it is at most 1. With z and P(Z >
-    z) from `coefficient_noise_mu`, the exact mechanism has epsilon - z and delta (1 - 1/1000). The noise on the
-    coefficients gets the rest.
+    Let U be the privacy loss of the exact mechanism (T40, T41), and let Z be the privacy loss of the noise on the
+    coefficients. For the composition of both mechanisms and any z, delta(epsilon) is at most
+    E (1 - e^{epsilon - U - Z})_+ <= P(Z > z) + E (1 - e^{(epsilon - z) - U})_+, because the first integrand is at most
+    the second where Z <= z, and at most 1 elsewhere. With z and P(Z > z) from `coefficient_noise_mu`, the exact
+    mechanism receives epsilon - z and delta (1 - 1/1000). The noise on the coefficients receives the rest.
 
     Parameters
     ----------

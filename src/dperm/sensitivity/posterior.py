@@ -27,8 +27,10 @@ def posterior_mu(temperature: float, lipschitz: float = 1.0, *, strength: float,
     """Return the mu at which one sample of a strongly log-concave posterior is mu-GDP, rounded up.
 
     Theorem T50 [Gopi, Lee & Liu 2022].
-        Density exp(-tau sum_i l_i - r), l_i convex and L-Lipschitz, r m-strongly convex: mu = 2 tau L/sqrt(m) under
-        replace-one, tau L/sqrt(m) under add/remove. Linear losses with r = (m/2)||theta||^2 attain this mu.
+        Let the density be proportional to exp(-tau sum_i l_i - r), where the loss l_i of each record (its negative
+        log-likelihood) is convex and L-Lipschitz, and the regularizer r is m-strongly convex. Then mu = 2 tau L/sqrt(m)
+        under replace-one, and mu = tau L/sqrt(m) under add/remove. Linear losses with r = (m/2)||theta||^2 attain this
+        mu.
 
     Parameters
     ----------
@@ -53,8 +55,8 @@ def posterior_mu(temperature: float, lipschitz: float = 1.0, *, strength: float,
 
     Notes
     -----
-    *Guarantees.* The theorem applies to an exact sample. For an inexact sample use `inexact_mu` or `sampler_delta`,
-    with a bound proved for every data set.
+    *Guarantees.* The theorem applies to an exact sample. For an inexact sample, use `inexact_mu` or `sampler_delta`,
+    with a bound on the sampling error that is proved for every data set.
     """
     tau, slope = constant("temperature", temperature), constant("lipschitz", lipschitz)
     return raised(records_exchanged(adjacency) * tau * slope / math.sqrt(constant("strength", strength)), 8)
@@ -63,8 +65,9 @@ def posterior_mu(temperature: float, lipschitz: float = 1.0, *, strength: float,
 def posterior_temperature(mu: float, lipschitz: float = 1.0, *, strength: float, adjacency: Adjacency | str) -> float:
     """Return the largest inverse temperature tau at which one sample is mu-GDP (T50), rounded down.
 
-    The result is mu sqrt(m)/(2L) under replace-one and mu sqrt(m)/L under add/remove, under the conditions of
-    `posterior_mu`. For (epsilon, delta) pass the mu of T6, ``dperm.privacy.gaussian_profile.mu_for(epsilon, delta)``.
+    The result is mu sqrt(m)/(2L) under replace-one and mu sqrt(m)/L under add/remove, with the conditions and symbols
+    of `posterior_mu`. For an (epsilon, delta) guarantee, pass the mu of T6,
+    ``dperm.privacy.gaussian_profile.mu_for(epsilon, delta)``.
 
     Parameters
     ----------
@@ -88,15 +91,15 @@ def posterior_temperature(mu: float, lipschitz: float = 1.0, *, strength: float,
 
 
 def tempered_objective_temperature(unit_temperature: float, strength: float) -> float:
-    """Return the inverse temperature tau, rounded down, for exp(-tau J), where the regularizer is tempered too.
+    """Return the inverse temperature tau, rounded down, for a density proportional to exp(-tau J) (T50, T51).
 
-    The regularizer of tau J is m-strongly convex with m = tau Lambda. T50 and T51 have the form tau = t sqrt(m), so
-    tau = t^2 Lambda.
+    J is the regularized objective, so the power tau also applies to the regularizer. The regularizer of tau J is
+    m-strongly convex with m = tau Lambda. T50 and T51 have the form tau = t sqrt(m), so tau = t^2 Lambda.
 
     Parameters
     ----------
     unit_temperature
-        Inverse temperature t of T50 or T51 for strong convexity m = 1.
+        Inverse temperature t from T50 or T51 for strong convexity m = 1.
     strength
         Strong convexity Lambda of the regularizer of J.
 
@@ -114,18 +117,21 @@ def minami_temperature(
     """Return the inverse temperature of Minami et al. for (epsilon, delta)-DP under replace-one, rounded down.
 
     Theorem T51 [Minami, Arai, Sato & Nakagawa 2016].
-        For epsilon <= 1: tau = (eps/2L) sqrt(m/(1 + 2 ln(1/delta))).
+        For epsilon <= 1, tau = epsilon/(2 L) sqrt(m/(1 + 2 ln(1/delta))), where m is the strong convexity ``strength``
+        and L is the Lipschitz constant.
 
-    This tau is smaller than the tau of T50: with it, for epsilon = 1, delta = 1e-5 and m = L = 1, a sample is in fact
-    (0.7415, 1e-5)-DP. Here m is the strong convexity ``strength`` and L the Lipschitz constant. Erratum E22: the source
-    requires only Lipschitz losses; they must be convex as well.
+    This tau is smaller than the tau of T50. For example, for epsilon = 1, delta = 1e-5 and m = L = 1, a sample at the
+    tau of T51 is in fact (0.7415, 1e-5)-DP. Erratum E22: the source requires only Lipschitz losses, but the losses must
+    be convex as well.
 
     Parameters
     ----------
     epsilon, delta
         Target guarantee, with epsilon <= 1 and 0 < delta < 1.
-    strength, adjacency, lipschitz
+    strength, lipschitz
         See `posterior_mu`.
+    adjacency
+        Must be "replace_one".
 
     Returns
     -------
@@ -137,8 +143,10 @@ def minami_temperature(
     AdjacencyError
         If ``adjacency`` is add/remove.
     AssumptionError
-        If epsilon > 1, where the formula can fail. At epsilon = 10 and delta = 1e-5, the true delta for linear losses
+        If epsilon > 1, where the formula can fail: at epsilon = 10 and delta = 1e-5, the true delta for linear losses
         is 1.68e-5.
+    ParameterError
+        If an argument is out of range.
     """
     _check_minami_conditions(epsilon, adjacency)
     epsilon, slope = positive_epsilon("epsilon", epsilon), constant("lipschitz", lipschitz)
@@ -152,8 +160,9 @@ def bounded_posterior_temperature(
     """Return the inverse temperature at which one sample is epsilon-DP, for a bounded log-likelihood, rounded down.
 
     Theorem T49.
-        -B <= log p(x; theta) <= B: a sample is 4 B tau-DP under replace-one, 2 B tau-DP under add/remove. If 0 <= -log
-        p <= B, the range is B instead of 2B, and the guarantees are 2 B tau and B tau.
+        If -B <= log p(x; theta) <= B for every record x, a sample has epsilon = 4 B tau under replace-one and epsilon =
+        2 B tau under add/remove. If 0 <= -log p(x; theta) <= B, the range has width B instead of 2 B, and epsilon is
+        half as large.
 
     Parameters
     ----------
@@ -164,7 +173,7 @@ def bounded_posterior_temperature(
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     nonnegative
-        Whether the log-likelihood satisfies 0 <= -log p <= B.
+        Whether the log-likelihood satisfies 0 <= -log p(x; theta) <= B.
 
     Returns
     -------
@@ -192,7 +201,8 @@ def sampler_delta(epsilon: float, delta: float, *, zeta: float) -> float:
     epsilon, delta
         Guarantee of an exact sample.
     zeta
-        Total variation distance, proved for every data set. A convergence diagnostic of one run is not sufficient.
+        Bound on the total variation distance, proved for every data set. A convergence diagnostic of one run is not
+        sufficient.
 
     Returns
     -------
@@ -206,15 +216,17 @@ def sampler_delta(epsilon: float, delta: float, *, zeta: float) -> float:
 
     Notes
     -----
-    =============  =======================================================
+    =============  ==================
     edge case      result
-    =============  =======================================================
+    =============  ==================
     zeta = 0       delta, rounded up
-    epsilon > 700  e^700 is used; the result is 1 unless zeta is 0 or tiny
-    =============  =======================================================
+    epsilon > 700  1, unless zeta = 0
+    =============  ==================
     """
     epsilon, delta = checks.nonnegative("epsilon", epsilon), checks.small_delta("delta", delta)
     zeta = checks.probability("zeta", zeta)
+    if epsilon > 700 and zeta > 0:  # an upper bound; e^epsilon may overflow
+        return 1.0
     extra = (1 + math.exp(min(epsilon, 700.0))) * zeta
     return min(1.0, raised(delta + extra))
 
@@ -223,8 +235,9 @@ def inexact_mu(mu: float, k: float) -> float:
     """Return the mu (of Gaussian DP) of a sampler whose density lies within factors e^-k and e^k of a mu-GDP target.
 
     Theorem T52a.
-        If the density is within these factors for every data set, and k <= 0.01, the sampler is (mu + 2.6 k)-GDP. The
-        densities are normalized: if an acceptance probability is known within factors e^-j and e^j, k = 2j.
+        If the ratio of the density of the sampler to the density of the target lies in [e^-k, e^k] for every data set,
+        and k <= 0.01, the sampler is (mu + 2.6 k)-GDP. Both densities are normalized. So if an acceptance probability
+        is known only within factors e^-j and e^j, use k = 2j.
 
     Parameters
     ----------

@@ -10,17 +10,19 @@ from dperm.privacy.rounding import raised
 
 
 def graded_sums_sensitivity(models: int, adjacency: Adjacency) -> float:
-    """Return the L2 sensitivity of the vector with the sum of g and the sum of 1 - g of each model (T93).
+    """Return the L2 sensitivity of the sums of grades of several models, released as one vector (T93).
 
-    A validation record has one grade in [0, 1] for each model. For one model it adds (g, 1 - g), of norm at most 1:
-    sqrt(m) for m models under add/remove. A replaced record moves (g, 1 - g) by (d, -d) with abs(d) <= 1: sqrt(2 m).
+    The grade g of a model on a validation record is a number in [0, 1]. The vector contains the sum of g and the sum of
+    1 - g for each model. Adding or removing a record changes the two sums of one model by (g, 1 - g), whose norm is at
+    most 1, so the sensitivity for m models is sqrt(m). Replacing a record changes them by (d, -d) with abs(d) <= 1, so
+    the sensitivity is sqrt(2 m).
 
     Parameters
     ----------
     models
-        Number m of models that are scored on the same records and whose scores are drawn together.
+        Number m of models whose grades on the same records are released together.
     adjacency
-        Neighbouring relation.
+        Neighbouring relation: `Adjacency.ADD_REMOVE` or `Adjacency.REPLACE_ONE`.
 
     Returns
     -------

@@ -11,10 +11,11 @@ from dperm.privacy.rounding import round_up
 
 
 def eigenvalue_sensitivity(spec: ProblemSpec) -> float:
-    """Return the sensitivity w R^2 of the smallest eigenvalue of M = sum w x x', rounded up.
+    """Return the sensitivity w R^2 of the smallest eigenvalue of M = sum_i w_i x_i x_i', rounded up.
 
-    By Weyl's inequality, w x x' adds between 0 and w R^2 to each eigenvalue. A replacement removes one record and adds
-    another, and the two changes have opposite signs.
+    Here x_i' is the transpose of the row x_i, R bounds the norms of the rows, and w bounds the weights w_i. By Weyl's
+    inequality, w_i x_i x_i' adds between 0 and w R^2 to each eigenvalue. A replacement removes one record and adds
+    another. The two changes have opposite signs, so the bound is the same under both adjacencies.
 
     Parameters
     ----------
@@ -28,21 +29,22 @@ def eigenvalue_sensitivity(spec: ProblemSpec) -> float:
 
     Notes
     -----
-    *Guarantees.* The bound is the same under both adjacencies and holds for every data set, including the empty one.
-    The bound does not include rounding errors (`dperm.erm.moments.eigenvalue_error`).
+    *Guarantees.* The bound holds for every data set, including the empty one. It does not include rounding errors; see
+    `dperm.erm.moments.eigenvalue_error`.
     """
     return round_up(Fraction(spec.weight) * Fraction(spec.radius) ** 2)
 
 
 def moments_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
-    """Return the L2 sensitivity of the vector (M, R v), M = sum w x x' and v = sum w y x, rounded up.
+    """Return the L2 sensitivity of (M, R v) with M = sum_i w_i x_i x_i' and v = sum_i w_i y_i x_i, rounded up.
 
     Statement.
-        Rows are bounded by R, labels by 1 and weights by w (T44). With M in Frobenius norm, one record moves (M, R v)
-        by at most sqrt(2) w R^2 if it is added or removed, and by at most 3/sqrt(2) w R^2 if it is replaced.
-    Proof: for add/remove, ||w x x'||_F^2 + R^2 ||w y x||^2 <= 2 w^2 R^4, since y^2 <= 1. For replace-one, the vector is
-    part of z z' with the extended row z = sqrt(w) (x, R y / sqrt(2)), whose last column counts twice in a Frobenius
-    norm. Then ||z||^2 <= w (R^2 + R^2/2), and the squared distance between z z' and t t' is
+        Let ||x_i|| <= R, abs(y_i) <= 1 and w_i <= w for every record (T44). With M in Frobenius norm, one record moves
+        (M, R v) by at most sqrt(2) w R^2 if it is added or removed, and by at most 3/sqrt(2) w R^2 if it is replaced.
+    Proof: let a record have row x, label y and weight at most w. For add/remove, ||w x x'||_F^2 + R^2 ||w y x||^2 <=
+    2 w^2 R^4, since y^2 <= 1. For replace-one, the contribution of the record is part of z z' with the extended row
+    z = sqrt(w) (x, R y / sqrt(2)), whose last column counts twice in a Frobenius norm. Then ||z||^2 <= w (R^2 + R^2/2).
+    With t the extended row of the replacement, the squared distance between z z' and t t' is
     ||z||^4 + ||t||^4 - 2 (z't)^2 <= 2 (3/2)^2 w^2 R^4.
 
     Parameters
@@ -50,7 +52,7 @@ def moments_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     spec
         Public constants of the problem; labels are scaled to [-1, 1].
     adjacency
-        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+        Neighbouring relation of the guarantee: `Adjacency.ADD_REMOVE` or `Adjacency.REPLACE_ONE`.
 
     Returns
     -------
@@ -59,16 +61,16 @@ def moments_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
 
     Notes
     -----
-    *Guarantees.* Both bounds are attained, the second by rows of length R at an angle of 60 degrees with labels 1 and
-    -1. Under replace-one, separate releases of M and v would need more noise on one of the two; under add/remove, they
-    would need just as much noise as the joint release. The released vector is (M_ii, W M_ij for i < j, R v) with W =
-    181/128 < sqrt(2), so one record moves it no further than it moves (M, R v).
+    *Guarantees.* Both bounds are attained, the second by two rows of length R at an angle of 60 degrees with labels 1
+    and -1. Under replace-one, separate releases of M and v would need more noise on one of the two; under add/remove,
+    they would need just as much noise as the joint release. The released vector is (M_ii, W M_ij for i < j, R v) with
+    W = 181/128 < sqrt(2), so one record moves the released vector no further than it moves (M, R v).
 
     ====================  =====================================
     edge case             result
     ====================  =====================================
     empty data set        covered: the vector is 0
-    label at the bound    attained at y = -1 and y = 1
+    label at the bound    covered; y = -1 and y = 1 attain it
     rounding of the sums  not included; see `dperm.erm.moments`
     ====================  =====================================
     """

@@ -28,8 +28,8 @@ class Passes:
     """Permutation SGD: ``passes`` passes over ``records`` records in batches of ``batch`` (T33).
 
     Each pass visits every record once, in an order independent of the data; the order may change from pass to pass. An
-    update adds the gradients of its batch, divides by ``batch`` and adds the regularizer's gradient in full. The last
-    iterate is released.
+    update sums the gradients of its batch, divides the sum by ``batch`` and adds the gradient of the regularizer in
+    full. The last iterate is released.
 
     Attributes
     ----------
@@ -40,8 +40,8 @@ class Passes:
     batch
         Number b of records in one batch.
     same_divisor
-        Whether the last, smaller batch of a pass is divided by b too. If False, b must divide m: in a last batch of r <
-        b records that is divided by r, each record would count b/r times as much.
+        Whether the sum over the last, smaller batch of a pass is divided by b too. If False, b must divide m: in a last
+        batch of r < b records whose sum is divided by r, each record would count b/r times as much.
 
     Raises
     ------
@@ -85,11 +85,12 @@ def constant_step_sensitivity(
     lipschitz: float = 1.0,
     strong_convexity: float = 0.0,
 ) -> float:
-    """Return the sensitivity of the last iterate of SGD with a constant step, for a replaced record.
+    """Return the L2 sensitivity of the last iterate of SGD with a constant step size, for a replaced record.
 
     Theorem T33 [Wu et al. 2017, constants re-derived].
-        Convex, beta-smooth, eta <= 2/beta: 2 k L eta / b.
-        gamma-strongly convex, eta <= 1/beta: (2 eta L / b) (1 - q^k)/(1 - q), q = (1 - eta gamma)^(m/b).
+        If the objective is convex and beta-smooth and eta <= 2/beta, the sensitivity is at most 2 k L eta / b.
+        If the objective is also gamma-strongly convex and eta <= 1/beta, the sensitivity is at most
+        (2 eta L / b) (1 - q^k)/(1 - q) with q = (1 - eta gamma)^(m/b).
 
     Parameters
     ----------
@@ -98,13 +99,13 @@ def constant_step_sensitivity(
     step_size
         Step size eta.
     smoothness
-        Smoothness beta of the objective with its regularizer.
+        Smoothness beta of the objective, including the regularizer.
     adjacency
         Must be "replace_one".
     lipschitz
         Lipschitz constant L of the data loss.
     strong_convexity
-        Strong convexity gamma of the regularizer; 0 without a regularizer.
+        Strong convexity gamma of the regularizer, at most beta; 0 without a regularizer.
 
     Returns
     -------
@@ -116,19 +117,20 @@ def constant_step_sensitivity(
     AdjacencyError
         If ``adjacency`` is add/remove.
     AssumptionError
-        If the step is too large for the theorem.
+        If the step size is too large for the theorem.
+    ParameterError
+        If a number is out of range, or ``strong_convexity`` exceeds ``smoothness``.
 
     Notes
     -----
-    *Guarantees.* The bound holds for every fixed order of the records, so it also holds for a random order. T33 states
-    the second bound without the factor 1 - q^k, for any number of passes. With this factor, linear losses attain the
-    bound.
+    *Guarantees.* The bound holds for every fixed order of the records, so it also holds for a random order. Without the
+    factor 1 - q^k, the second bound holds for any number of passes. With this factor, linear losses attain the bound.
 
     ===================  ====================================================
     edge case            result
     ===================  ====================================================
     b does not divide m  m/b is rounded up to the number of updates in a pass
-    gamma = 0            the first bound
+    gamma = 0            the first bound applies
     eta = 1/gamma        q = 0: 2 eta L / b
     ===================  ====================================================
     """
@@ -145,11 +147,12 @@ def constant_step_sensitivity(
 def decreasing_step_sensitivity(
     run: Passes, *, strong_convexity: float, adjacency: Adjacency | str, lipschitz: float = 1.0
 ) -> float:
-    """Return the sensitivity of the last iterate of SGD with steps min(1/beta, 1/(gamma t)), for a replaced record.
+    """Return the L2 sensitivity of the last iterate of SGD with decreasing step sizes, for a replaced record.
 
     Theorem T33 [Wu et al. 2017, constants re-derived].
-        gamma-strongly convex, beta-smooth, eta_t = min(1/beta, 1/(gamma t)) at update t = 1, 2, ...: 2 L/(gamma m), for
-        every number of passes and every batch size.
+        If the objective is gamma-strongly convex and beta-smooth, and update t = 1, 2, ... has the step size
+        min(1/beta, 1/(gamma t)), the sensitivity is at most 2 L/(gamma m), for every number of passes and every batch
+        size.
 
     Parameters
     ----------
@@ -171,11 +174,13 @@ def decreasing_step_sensitivity(
     ------
     AdjacencyError
         If ``adjacency`` is add/remove.
+    ParameterError
+        If a number is out of range.
 
     Notes
     -----
-    *Guarantees.* The bound holds for every order of the records. Erratum E34: TensorFlow Privacy also divides by the
-    batch size, 2 L/(gamma m b). Their result is too small by a factor of b, since linear losses attain 2 L/(gamma m).
+    *Guarantees.* The bound holds for every order of the records. Erratum E34: TensorFlow Privacy uses 2 L/(gamma m b),
+    which is too small by a factor of b, because linear losses attain 2 L/(gamma m).
     """
     _require_replace_one(adjacency, "bolt-on SGD (T33)")
     slope, gamma = constant("lipschitz", lipschitz), constant("strong_convexity", strong_convexity)
@@ -192,11 +197,12 @@ def descent_sensitivity(
     lipschitz: float = 1.0,
     strong_convexity: float = 0.0,
 ) -> float:
-    """Return the sensitivity of T steps of full gradient descent on a mean of n losses, for a replaced record.
+    """Return the L2 sensitivity of the last iterate of full-batch gradient descent, for a replaced record.
 
     Theorem T34 [idea of Zhang et al. 2017, constants re-derived].
-        Convex, beta-smooth, eta <= 2/beta: 2 L eta T/n.
-        mu-strongly convex, eta <= 1/beta: (2 L/(n mu)) (1 - (1 - eta mu)^T).
+        Consider T steps of gradient descent on the mean of n losses. If the objective is convex and beta-smooth and
+        eta <= 2/beta, the sensitivity is at most 2 L eta T/n. If the objective is also mu-strongly convex and eta <=
+        1/beta, the sensitivity is at most (2 L/(n mu)) (1 - (1 - eta mu)^T).
 
     Parameters
     ----------
@@ -207,13 +213,13 @@ def descent_sensitivity(
     step_size
         Step size eta.
     smoothness
-        Smoothness beta of the objective with its regularizer.
+        Smoothness beta of the objective, including the regularizer.
     adjacency
         Must be "replace_one".
     lipschitz
         Lipschitz constant L of the data loss.
     strong_convexity
-        Strong convexity mu of the regularizer; 0 without a regularizer.
+        Strong convexity mu of the regularizer, at most beta; 0 without a regularizer.
 
     Returns
     -------
@@ -225,9 +231,9 @@ def descent_sensitivity(
     AdjacencyError
         If ``adjacency`` is add/remove.
     AssumptionError
-        If the step is too large for the theorem.
+        If the step size is too large for the theorem.
     ParameterError
-        If a number is out of range.
+        If a number is out of range, or ``strong_convexity`` exceeds ``smoothness``.
     """
     _require_replace_one(adjacency, "descent with one perturbation (T34)")
     n, steps = checks.count("n", n), checks.count("steps", steps)

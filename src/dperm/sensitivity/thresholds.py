@@ -13,8 +13,12 @@ from dperm.accounting.thresholded import checked_values, fresh_value_probability
 def discovery_threshold(delta: float, standard_deviation: float, values: int) -> float:
     """Return the smallest threshold at which values held by only one record are released with probability <= delta.
 
-    Theorem T73. For independent noise N(0, sigma^2) on the counts, and d values per record,
-        tau = 1 + sigma Phi^-1((1 - delta)^{1/d}).
+    A value is released if its noisy count exceeds the threshold.
+
+    Theorem T73.
+        For independent noise N(0, sigma^2) on the counts and d values per record, the threshold is
+        tau = 1 + sigma Phi^-1((1 - delta)^{1/d}), where Phi is the standard normal distribution function.
+
     The probability covers all d values of a record together; a threshold computed for a single value can fail with
     probability up to d times delta (E44).
 
@@ -25,12 +29,12 @@ def discovery_threshold(delta: float, standard_deviation: float, values: int) ->
     standard_deviation
         Standard deviation sigma of the noise on each count, in records.
     values
-        Largest number d of values of one record, for example the number of columns.
+        Largest number d of values of one record, for example the number of columns; at most 1,000,000.
 
     Returns
     -------
     float
-        Threshold tau of the noisy counts, at least 1, rounded up.
+        Threshold tau for the noisy counts, at least 1, rounded up.
 
     Raises
     ------

@@ -10,16 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dperm.checks import shown
 from dperm.data import inputs
 from dperm.data.bounded import invalid_rows
-from dperm.data.encoded import facts_of
 from dperm.data.pipeline_steps import checked_steps
 from dperm.data.score_sources import checked_score_source
 from dperm.data.space import FeatureSpace
+from dperm.data.tables import require_in_memory
 from dperm.data.targets import Target
 from dperm.erm.loss import Loss
 from dperm.erm.spec import ProblemSpec
@@ -31,10 +32,11 @@ from dperm.report import Statement, write_statement
 from dperm.report.estimator_display import EstimatorDisplay
 from dperm.sklearn import files, parameters
 from dperm.sklearn.auto import require_declared, schemas_of, supplied_arguments
-from dperm.sklearn.fit_result import FitResult, PrivateData, fit_private, fit_without_noise
+from dperm.sklearn.fit_result import MOST_ROWS, FitResult, PrivateData, fit_private, fit_without_noise
 from dperm.sklearn.intervals import noise_interval
 from dperm.sklearn.labels import PublicLabels
 from dperm.sklearn.parameters import Bounds
+from dperm.sklearn.table_input import encoding_facts_of, table_input, undeclared_classes
 from dperm.sklearn.units import require_finite_units
 
 if TYPE_CHECKING:
@@ -43,6 +45,13 @@ if TYPE_CHECKING:
     from dperm.methods.plan import Method, Plan
 
 
+PREDICT_PARTS = (
+    "Predict the records of a Dask array by X.map_blocks(model.predict, drop_axis=1), and those of a frame by "
+    "X.map_partitions(model.predict)."
+)
+PREDICT_FILES = (
+    "Predict piece by piece: read one file after the other with pandas or pyarrow, and pass its columns of features."
+)
 DERIVED = ("lipschitz", "curvature", "smoothness", "scale", "strength")
 """Constants that follow from the arguments; no argument of an estimator has these names."""
 
@@ -63,7 +72,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
     """
 
     most_classes: ClassVar[int]
-    """Largest number of classes; 0 for a regression."""
+    """Largest number of classes that the model supports; 0 for a regression."""
 
     epsilon: float = 1.0
     delta: float = 1e-6
@@ -95,6 +104,13 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
     def _labels_of(self, y: Any) -> tuple[PublicLabels, Any]:
         """Return the public facts about y, and y. The labels are read only where the user declared nothing."""
 
+    def _labels_of_table(self) -> tuple[PublicLabels, None]:
+        """Return the declared facts about the labels of a table in row groups."""
+        labels = self._planned_labels()
+        if self.most_classes and not labels.declared:
+            raise undeclared_classes()
+        return labels, None
+
     @abstractmethod
     def _warn_undeclared(self) -> None:
         """Warn about undeclared facts of y."""
@@ -110,13 +126,14 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
     def plan(self, n: int | None = None, dim: int | None = None) -> "Plan":
         """Return the plan that ``fit`` runs, computed from public numbers alone.
 
-        After a fit, ``plan_`` equals this plan. Without declared ``classes``, a classifier assumes two.
+        After a fit to data of this size, ``plan_`` equals this plan. Without declared ``classes``, the plan of a
+        classifier assumes two classes.
 
         Parameters
         ----------
         n : int, default=None
-            Number of rows of X under replace_one, where it is public. Under add_remove the number is private, and
-            ``fit`` uses only the ``n`` of the estimator. Declare ``n`` there, and omit it here.
+            Number of rows of X under replace_one, where this number is public. Under add_remove, the number is private,
+            and ``fit`` uses only the parameter ``n`` of the estimator. Set that parameter instead of this argument.
         dim : int, default=None
             Number of features; not needed if ``bounds`` has one pair per feature.
 
@@ -128,23 +145,26 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         Raises
         ------
         ParameterError
-            If ``n`` differs from the number that ``fit`` would plan with.
+            If a parameter is invalid, or ``n`` differs from the number that ``fit`` would plan with.
         """
         return self._plan_in_units(*self._public_problem(n, dim))
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit the model to private data. The fitted attributes are covered by ``guarantee_``.
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the model to private data.
 
-        ``fit`` first makes the plan from public numbers and checks the budget. It then reads the data, enforces the
-        bounds, charges the budget, solves the problem and draws noise. Errors before the charge cost nothing.
-        Undeclared classes are read from y before the plan is made, because the plan depends on their number.
+        ``guarantee_`` covers the fitted attributes. ``fit`` first makes the plan from public numbers and checks the
+        budget. It then reads the data, enforces the bounds, charges the budget, solves the problem and draws noise.
+        Errors before the charge cost nothing. Undeclared classes are read from y before the plan is made, because the
+        plan depends on their number.
 
         Parameters
         ----------
         X : array, sparse matrix, or pandas, polars or Arrow table, of shape (n_samples, n_features)
-            Features, one row per record.
+            Features, one row per record. For data larger than memory, a `dperm.data.Table` of numbers, such a table
+            encoded by `PublicTableEncoder`, or an array or frame of Dask.
         y : array-like of shape (n_samples,)
-            Labels, one for each record.
+            Labels, one for each record. For a `dperm.data.Table`, the name of the column of labels. For an object of
+            Dask, an array or series of Dask with the same partitions.
 
         Returns
         -------
@@ -156,8 +176,9 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         ParameterError
             If a parameter is invalid.
         LeakError
-            If scikit-learn evaluates the model on the private data, or a pipeline fitted a transformer to them, and the
-            parameters do not allow it. Nothing is charged.
+            If scikit-learn evaluates the model on the private data and ``allow_unprotected_scores`` is False; if a
+            pipeline fitted a transformer to the private data and ``fitted_transformers`` is "refuse"; or if ``ledger``
+            does not cover the release of an earlier transformer. Nothing is charged.
         DataError
             If the data are invalid. Nothing is charged.
         BudgetError
@@ -166,32 +187,46 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         Warns
         -----
         DpermWarning
-            If neither ``bounds`` nor ``feature_norm`` is given, so that rows are scaled down to norm 1, or if a
-            regression has no ``label_range``, so that labels are clipped to [-1, 1].
+            If neither ``bounds`` nor ``feature_norm`` is given, so that rows are scaled down to norm 1; if a regression
+            has no ``label_range``, so that labels are clipped to [-1, 1]; or if earlier transformers that learnt from
+            the private data are not covered.
+        PublicAssumptionWarning
+            If a classifier has no ``classes``, so that the labels found in y are treated as public. This warning is
+            shown once per process.
+        NotPrivateWarning
+            If ``random_state`` is given.
         """
         goal, budget = self._goal(), parameters.budget_of(self.ledger)
         if goal is None:
             parameters.require_no_budget(budget)
         seed, name = parameters.seed_of(self.random_state), type(self).__name__
         scored = "" if goal is None else checked_score_source(self.allow_unprotected_scores)
-        facts = facts_of(X)
+        facts = encoding_facts_of(X)
         steps = [] if goal is None else checked_steps(self.fitted_transformers, budget=budget, facts=facts)
         supplied = supplied_arguments(self, facts)
         arguments = {**self.get_params(deep=False), **supplied}
         model = type(self)(**arguments) if supplied else self
-        table = inputs.two_dimensional(X)
-        rows, dim = inputs.checked_shape(table, public=Adjacency.of(self.adjacency) is Adjacency.REPLACE_ONE)
-        names = inputs.names_of(table)
+        found = table_input(X, y)
+        table = found if found is not None else inputs.two_dimensional(X)
+        adjacency = Adjacency.of(self.adjacency)
         columns = type(self)()  # receives the column names; this estimator changes only after a successful fit
-        validate_data(columns, table, skip_check_array=True)
+        names: inputs.Names
+        if found is not None:
+            rows, dim, names = None, len(found.features), found.names
+            columns.n_features_in_ = dim
+            if names is not None:
+                columns.feature_names_in_ = np.array(names, dtype=object)
+        else:
+            rows, dim = inputs.checked_shape(table, public=adjacency is Adjacency.REPLACE_ONE)
+            names = inputs.names_of(table)
+            validate_data(columns, table, skip_check_array=True)
         if names is None and isinstance(self.bounds, Mapping):
             raise ParameterError(
                 "bounds by name need named columns, and the columns of X have no names.",
                 remedy="Give X as a data frame, or bounds as a list with a pair for each column.",
             )
         space = model._space(dim, names)
-        labels, y = model._labels_of(inputs.required(y))
-        spec = model._spec(space, labels.target, public_rows(Adjacency.of(self.adjacency), self.n, rows))
+        labels, y = model._labels_of_table() if found is not None else model._labels_of(inputs.required(y))
         data = PrivateData(
             table,
             y,
@@ -202,16 +237,24 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
             fitted_transformers=tuple(steps),
             unprotected_scores=scored,
             schemas=schemas_of(facts, tuple(supplied)),
+            n=self.n if adjacency is Adjacency.REPLACE_ONE else None,
         )
         if not labels.declared:
             self._warn_undeclared()
         if self.feature_norm is None and self.bounds is None:
             parameters.warn_unbounded()
-        if goal is None:
-            return self._set_fitted(fit_without_noise(spec, data, name=name), columns, arguments)
-        plan = model._plan_in_units(spec, space, labels)
-        fitted = fit_private(plan, data, name=name, parameters=arguments, budget=budget, seed=seed)
-        return self._set_fitted(fitted, columns, arguments)
+        try:
+            if found is not None and adjacency is Adjacency.REPLACE_ONE and self.n is None:
+                rows = data.read(MOST_ROWS).rows  # public here, and known once all row groups are read
+            spec = model._spec(space, labels.target, public_rows(adjacency, self.n, self.n if rows is None else rows))
+            if goal is None:
+                return self._set_fitted(fit_without_noise(spec, data, name=name), columns, arguments)
+            plan = model._plan_in_units(spec, space, labels)
+            fitted = fit_private(plan, data, name=name, parameters=arguments, budget=budget, seed=seed)
+            return self._set_fitted(fitted, columns, arguments)
+        finally:
+            if found is not None:
+                found.close()
 
     @property
     def statement_(self) -> Statement:
@@ -249,34 +292,35 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         ``epsilon=inf``, ``C=1 / plan_.spec.strength`` and ``clip=statement_["mechanism"]["clip_share"]``. For
         method="bolt_on", the fit without noise is the same gradient descent without the noise.
 
-        The intervals cover the noise only. They are not confidence intervals for a population: they do not account for
-        sampling variation, or for the bias of regularization and clipping. Behind a transformer in a pipeline, they are
-        those of the transformed columns, for the transformer as it was fitted.
+        The intervals cover the noise only. They are not confidence intervals for a population, because they do not
+        account for sampling variation or for the bias of regularization and clipping. In a pipeline, the intervals are
+        for the coefficients of the transformed columns, with the transformer as it was fitted.
 
         Parameters
         ----------
         level : float, default=0.95
-            Coverage probability of each interval on its own, in (0, 1).
+            Coverage probability of each single interval, in (0, 1).
 
         Returns
         -------
         low, high : ndarray
-            Ends of the intervals in the user's units, the intercept last; with more than two classes, one row per
-            class.
+            Lower and upper ends of the intervals in the units of X and y, with the intercept last; with more than two
+            classes, one row per class.
 
         Raises
         ------
         AssumptionError
-            If the method is not "output" or "bolt_on". The other methods do not add their noise to the coefficients,
-            and its effect on them depends on the data.
+            If the method is not "output" or "bolt_on". The other methods do not add their noise to the coefficients, so
+            the effect of the noise on the coefficients depends on the data.
         """
         check_is_fitted(self)
         return noise_interval(self._fitted, level)
 
     def to_sklearn(self) -> Any:
-        """Return a fitted scikit-learn estimator with the same predictions, for ONNX, SHAP or deployment.
+        """Return a fitted scikit-learn estimator with the same coefficients, for ONNX, SHAP or deployment.
 
-        The estimator contains no privacy facts. It is computed from the release alone, so the same guarantee covers it.
+        Its predictions are the same, except that ``clip_predictions`` of a regression has no effect on them. The
+        estimator contains no privacy facts. It is computed from the release alone, so the same guarantee covers it.
         """
         check_is_fitted(self)
         plain = self._plain_estimator()
@@ -286,9 +330,10 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         return plain
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the fitted model to a file without pickle: coefficients, labels, guarantee, record and parameters.
+        """Write the fitted model to a file, without pickle.
 
-        The file does not contain the ledger, a numpy Generator or a RandomState. A method object is stored by name.
+        The file contains the coefficients, the class labels, the guarantee, the record and the parameters. It does not
+        contain the ledger, a numpy Generator or a RandomState. A method object is stored by name.
 
         Parameters
         ----------
@@ -330,7 +375,8 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         Raises
         ------
         ModelFormatError
-            If the file holds a different kind of model, is damaged, or was written by a newer version.
+            If the file holds a model of another class or a model with a schema, is damaged, or was written by a newer
+            version.
         """
         return files.load(cls, path)
 
@@ -363,6 +409,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
     def _features(self, X: Any) -> Any:
         """Return the rows to predict as numbers, without clipping them."""
         check_is_fitted(self)
+        require_in_memory(X, remedy=PREDICT_PARTS, of_files=PREDICT_FILES)
         table = inputs.two_dimensional(X)
         validate_data(self, table, reset=False, skip_check_array=True)
         inputs.checked_shape(table, "there is no row to predict. Give at least one.", public=True)

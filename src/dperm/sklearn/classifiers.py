@@ -35,7 +35,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     class_weight: Mapping[Any, float] | None = None
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the scores of the rows: inner products with ``coef_`` plus ``intercept_``, without clipping.
+        """Return the score of each row: the inner product with ``coef_`` plus ``intercept_``. Rows are not clipped.
 
         Parameters
         ----------
@@ -45,7 +45,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes, one score per row, positive for ``classes_[1]``; with more, one column per class.
+            With two classes, one score per row; a positive score predicts ``classes_[1]``. With more than two classes,
+            one column of scores per class.
         """
         features = self._features(X)
         if len(self.coef_) == 1:
@@ -100,7 +101,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLogisticRegression(PrivateLinearClassifier):
-    """Logistic regression with differential privacy, for two classes or more.
+    """Differentially private logistic regression for two or more classes.
 
     More than two classes are fitted together with the softmax loss, with one guarantee for all coefficients. A
     one-versus-rest model would cost epsilon once per class.
@@ -114,12 +115,12 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     adjacency : {"replace_one", "add_remove"} or Adjacency, default="replace_one"
         Neighbouring relation: "replace_one" (n is public) or "add_remove" (n is private).
     method : str or method object, default="auto"
-        "auto", a name ("objective", "output", "gradient", "sgd", "bolt_on", "posterior"), or a method object of
-        `dperm.methods`.
+        "auto" (chosen from public numbers), a name ("objective", "output", "gradient", "sgd", "bolt_on", "posterior"),
+        or a method object of `dperm.methods`.
     feature_norm : float or "auto", default=None
         Public L2 norm to which longer rows are scaled down. With neither ``feature_norm`` nor ``bounds`` it is 1.0,
-        and ``fit`` warns. "auto" takes the norm from the encoder of the rows, `PublicTableEncoder` or
-        `PrivateTableEncoder`.
+        and ``fit`` warns. "auto" takes the norm that a transformer of dperm has attached to the rows, such as
+        `PublicTableEncoder`, `PrivateTableEncoder` or `PrivateScaler`.
     bounds : (low, high), list of pairs, or mapping of names to pairs, default=None
         Public bounds of the columns. Columns are clipped to these bounds and scaled to [-1, 1] internally; coefficients
         are in the original units.
@@ -129,23 +130,26 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     clip : float, default=None
         Clipping norm of a record's gradient, as a fraction of the largest possible norm, in (0, 1]. None lets the plan
         choose (1/2 for the logistic loss, 1 for hinge losses). 1.0 clips nothing, which gives calibrated probabilities,
-        but twice as much noise as ``clip=0.5``. With more than two classes, only "gradient" and "sgd" can clip (by
-        default at about 1/3).
+        but twice as much noise as ``clip=0.5``. With more than two classes, only the methods "gradient" and "sgd" can
+        clip; their default is about 0.35.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     n : int, default=None
-        Public number of records for the plan under add_remove; never compared with the data.
+        Public number of records for the plan under add_remove, where it is never compared with the data. Under
+        replace_one, n is the number of rows.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged. Copies of the estimator in other processes charge the same
-        `dperm.ledger.Ledger`.
+        `dperm.ledger.Ledger`. None charges nothing.
     invalid : {"raise", "drop"}, default="raise"
-        With "drop", rows with NaN, infinities or undeclared labels contribute nothing; the guarantee covers this.
+        "raise" raises DataError for rows with NaN, infinities or undeclared labels. With "drop", such rows contribute
+        nothing; the guarantee covers this.
     fitted_transformers : {"refuse", "not_covered"}, default="refuse"
-        Treatment of a pipeline whose transformers learn from the data, such as StandardScaler. With "not_covered", the
-        model is fitted, and the statement says that the preparation is not covered.
+        Treatment of pipelines with a transformer, such as StandardScaler, that learns from the private data. "refuse"
+        raises LeakError. With "not_covered", the model is fitted, and the statement says that the preparation is not
+        covered.
     allow_unprotected_scores : bool, default=False
         Whether scikit-learn may evaluate the model on the private data, as `GridSearchCV` and `cross_val_score` do.
-        True fits and charges every model, and the statement says that the scores are not covered.
+        With True, every fit is charged, and the statement says that the scores are not covered.
     random_state : int, Generator or RandomState, default=None
         Seed, which makes the fit reproducible and NOT PRIVATE.
     classes : sequence of labels or "auto", default=None
@@ -159,22 +163,22 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients in the units of X; one row for two classes.
+        Coefficients for features in the units of X; one row for two classes.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     guarantee_ : PureDP, ApproxDP or None
         Privacy guarantee with its adjacency; None for ``epsilon=inf``, for a fit with ``random_state``, and for a fit
-        whose transformers learnt from the data.
+        after transformers that learnt from the private data without a guarantee.
     profile_ : PrivacyProfile or None
         Privacy profile delta(epsilon); None without a guarantee.
     statement_ : Statement
         All fields of the privacy statement, as plain data.
     plan_ : Plan or None
-        Plan made from public numbers; None for ``epsilon=inf`` and for a model from a file.
+        Plan made from public numbers; None for ``epsilon=inf`` and for a model loaded from a file.
     record_ : Record or None
-        Public facts about the release, with the receipt from the ledger; None for ``epsilon=inf``.
+        Public facts about the release, including the receipt from the ledger, if any; None for ``epsilon=inf``.
     n_features_in_ : int
         Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (``n_features_in_``,)
@@ -182,7 +186,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
     See Also
     --------
-    PrivateLinearSVC : Linear support vector machine with differential privacy.
+    PrivateLinearSVC : Differentially private linear support vector machine.
 
     Examples
     --------
@@ -202,11 +206,11 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of the classes, one column per class.
 
-        With two classes and the default ``clip`` of 1/2 the probabilities are overconfident. Clipping reduces the
+        With two classes and the default ``clip`` of 1/2, the probabilities are overconfident. Clipping reduces the
         influence of records on the wrong side of the boundary, so the fitted coefficients are too large. For example,
-        where 9 of 10 records are positive, the probability is about .944. More records or a larger epsilon do not
-        correct this; ``clip=1.0`` does, with twice as much noise. With more than two classes, too, probabilities are
-        not calibrated if gradients were clipped.
+        where 9 of 10 records are positive, the predicted probability is about 0.944. More records or a larger epsilon
+        do not correct this; ``clip=1.0`` does, with twice as much noise. With more than two classes, the probabilities
+        are not calibrated either if gradients were clipped.
 
         Parameters
         ----------
@@ -254,15 +258,15 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLinearSVC(PrivateLinearClassifier):
-    """Linear support vector machine for two classes with differential privacy.
+    """Differentially private linear support vector machine for two classes.
 
     Parameters
     ----------
     loss : {"huber_hinge", "smoothed_hinge", "hinge"}, default="huber_hinge"
         "huber_hinge" smooths the hinge with a parabola; "smoothed_hinge" is twice differentiable; "hinge" has a kink,
-        which only method="gradient" allows.
+        which only the methods "gradient", "sgd" and "posterior" allow.
     width : float, default=0.5
-        Half the width of the region in which the kink is smoothed.
+        Half the width of the margin interval in which the kink is smoothed; not used for "hinge".
     epsilon, delta, adjacency, method, feature_norm, bounds, C, clip, fit_intercept
         See `PrivateLogisticRegression`.
     n, ledger, invalid, fitted_transformers, allow_unprotected_scores, random_state, classes, class_weight
@@ -275,7 +279,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
 
     See Also
     --------
-    PrivateLogisticRegression : Logistic regression with probabilities and any number of classes.
+    PrivateLogisticRegression : Logistic regression for two or more classes, with class probabilities.
 
     Examples
     --------

@@ -214,7 +214,7 @@ def checked_parameters(kind: type[Any], stored: Mapping[str, Any]) -> dict[str, 
     _require(found.keys() <= {*kind._get_param_names()} - {"ledger"}, "there are parameters that it does not have")
     _require(isinstance(found["method"], str), "the method has no name")
     seed = found["random_state"]
-    _require(seed is None or (isinstance(seed, int) and not isinstance(seed, bool)), "the seed is no number")
+    _require(seed is None or (isinstance(seed, int) and not isinstance(seed, bool)), "the seed is not a number")
     found["epsilon"] = math.inf if found["epsilon"] == "inf" else found["epsilon"]
     if found.get("class_weight") is not None:
         found["class_weight"] = {key: value for key, value in found["class_weight"]}

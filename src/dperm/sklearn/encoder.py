@@ -3,7 +3,7 @@
 """Public encoder of table columns as a scikit-learn transformer."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Self, Union, final
+from typing import TYPE_CHECKING, Any, Self, Union, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +14,11 @@ from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.columns import AnyColumn, Unseen
 from dperm.data.encoded import EncodingFacts, encoded
+from dperm.data.encoded_table import EncodedTable
 from dperm.data.encoder import PublicEncoder, checked_unseen
-from dperm.data.tables import column_names
+from dperm.data.large_tables import Table
+from dperm.data.tables import column_names, require_in_memory
+from dperm.engines.dask_tables import is_dask
 from dperm.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -26,8 +29,9 @@ if TYPE_CHECKING:
 class PublicTableEncoder(TransformerMixin, BaseEstimator):
     """Encode declared columns of a table as features in [-1, 1], for a pipeline.
 
-    Nothing is learnt from the data. The features follow from ``columns``, which is public (see
-    `dperm.data.PublicEncoder`). ``transform`` works without ``fit``; ``fit`` only stores the column names.
+    The encoder learns nothing from the data. The public declarations in ``columns`` alone determine the encoding (see
+    `dperm.data.PublicEncoder`). ``transform`` works without ``fit``; ``fit`` only checks the declarations and stores
+    the column names.
 
     Parameters
     ----------
@@ -36,18 +40,18 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
     sparse : bool, default=False
         Whether to return a compressed sparse row matrix.
     unseen : {"other", "raise"}, default="other"
-        Treatment by ``transform`` of undeclared categories, and of missing values that a column does not allow. Numbers
-        outside their bounds are always clipped. "raise" raises DataError. "other" encodes them so that the norm of the
-        row stays at most ``norm``: an undeclared category as ``other``, and a missing value according to the
-        ``missing`` or ``impute`` setting of the column. If the column has no such setting, its features are 0.
-        ``fit_transform`` raises DataError for such values, whatever the setting.
+        Treatment by ``transform`` of undeclared categories, and of missing values that a column does not allow. "raise"
+        raises DataError. "other" encodes them so that the norm of the row stays at most ``norm``: an undeclared
+        category by the indicator of ``other`` if the column declares it, and all other such values by features that are
+        all 0. ``fit_transform`` always raises DataError for such values. Numbers outside their bounds are always
+        clipped.
 
     Attributes
     ----------
     feature_names_in_ : ndarray of str
         Column names of the table seen by ``fit``.
     n_features_in_ : int
-        Number of these columns.
+        Number of columns of the table seen by ``fit``.
 
     Examples
     --------
@@ -90,7 +94,7 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X
-            pandas or polars data frame, Arrow table, or mapping of names to columns.
+            pandas or polars data frame, Arrow table, mapping of names to columns, `dperm.data.Table`, or frame of Dask.
         y
             Ignored.
 
@@ -106,7 +110,7 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         ParameterError
             If a declaration is invalid.
         """
-        encoder, names = self._public(), column_names(X)
+        encoder, names = self._public(), _names(X)
         missing = [name for name in encoder.columns if name not in names]
         if missing:
             raise DataError(f"the table must have a column named {shown(missing[0])}.")
@@ -114,21 +118,22 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         self.n_features_in_ = len(names)
         return self
 
-    def fit_transform(self, X: object, y: object = None) -> Union[Floats, "csr_array"]:
+    def fit_transform(self, X: object, y: object = None) -> Union[Floats, "csr_array", EncodedTable]:
         """Call ``fit``, and return the features of the training rows.
 
         Parameters
         ----------
         X
-            pandas or polars data frame, Arrow table, or mapping of names to columns.
+            pandas or polars data frame, Arrow table, mapping of names to columns, `dperm.data.Table`, or frame of Dask.
         y
             Ignored.
 
         Returns
         -------
-        ndarray or csr_array
+        ndarray, csr_array or EncodedTable
             Features of shape (n_samples, n_features). The returned array, and any subset of its rows, passes ``norm``
-            on to an estimator with ``feature_norm="auto"``.
+            on to an estimator with ``feature_norm="auto"``. A `dperm.data.Table` or a frame of Dask becomes an
+            `dperm.data.encoded_table.EncodedTable`: a fit encodes its rows while it reads them, and raises the errors.
 
         Raises
         ------
@@ -136,21 +141,20 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
             If a declared column is missing, or contains an undeclared category or a missing value that its declaration
             does not allow, regardless of ``unseen``.
         """
-        rows = self.fit(X)._public().transform(X, sparse=self.sparse, unseen="raise")
-        return encoded(rows, self.encoding_facts)
+        return self.fit(X)._encoded(X, "raise")
 
-    def transform(self, X: object) -> Union[Floats, "csr_array"]:
+    def transform(self, X: object) -> Union[Floats, "csr_array", EncodedTable]:
         """Return one row of features for each record.
 
         Parameters
         ----------
         X
-            pandas or polars data frame, Arrow table, or mapping of names to columns.
+            pandas or polars data frame, Arrow table, mapping of names to columns, `dperm.data.Table`, or frame of Dask.
 
         Returns
         -------
-        ndarray or csr_array
-            Features of shape (n_samples, n_features).
+        ndarray, csr_array or EncodedTable
+            Features of shape (n_samples, n_features), see `fit_transform`.
 
         Raises
         ------
@@ -158,8 +162,7 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
             If a declared column is missing, or ``unseen`` is "raise" and a column contains an undeclared category or a
             missing value that its declaration does not allow.
         """
-        rows = self._public().transform(X, sparse=self.sparse, unseen=self.unseen)
-        return encoded(rows, self.encoding_facts)
+        return self._encoded(X, self.unseen)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return the feature names.
@@ -176,6 +179,11 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         """
         return np.array(self._public().feature_names, dtype=object)
 
+    def _encoded(self, X: object, unseen: Unseen) -> Union[Floats, "csr_array", EncodedTable]:
+        if _is_large(X):
+            return EncodedTable(X, self._public(), sparse=self.sparse, unseen=unseen, facts=self.encoding_facts)
+        return encoded(self._public().transform(X, sparse=self.sparse, unseen=unseen), self.encoding_facts)
+
     def _public(self) -> PublicEncoder:
         if not isinstance(self.sparse, bool):
             raise ParameterError(argument="sparse", rule="must be True or False", got=shown(self.sparse))
@@ -191,3 +199,16 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         tags.no_validation = True  # the encoder checks the table itself
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
         return tags
+
+
+def _is_large(X: object) -> bool:
+    """Whether X is a table in row groups or a frame of Dask, which a fit encodes while it reads it."""
+    return isinstance(X, Table) or (is_dask(X) and hasattr(X, "columns"))
+
+
+def _names(X: Any) -> tuple[str, ...]:
+    """Return the names of the columns of a table, in memory or not."""
+    if _is_large(X):
+        return tuple(map(str, X.columns))
+    require_in_memory(X, remedy="Declared columns have names: give an array of Dask as a frame of Dask.")
+    return column_names(X)

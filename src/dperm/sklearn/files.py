@@ -124,20 +124,20 @@ def load(kind: type[Estimator], path: str | os.PathLike[str]) -> Estimator:
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """Return the fitted model in a file, whatever its class.
+    """Return the fitted model stored in a file, whatever the class of the model.
 
     Parameters
     ----------
     path : str or path-like
-        File written by ``save`` of an estimator, or by ``dperm fit``.
+        File written by `save_model`, by the ``save`` method of an estimator, or by ``dperm fit``.
 
     Returns
     -------
     estimator or Pipeline
-        A model fitted through a schema, for example by ``dperm fit``, is returned as a fitted
+        A model that was stored with the schema of its table, for example by ``dperm fit``, is returned as a fitted
         `sklearn.pipeline.Pipeline` with the steps "encoder" and "model". The pipeline predicts from raw tables (a data
-        frame, or a mapping of names to columns), as ``dperm predict`` does. Other files contain only an
-        estimator, which predicts from features.
+        frame, or a mapping of names to columns), as ``dperm predict`` does. Other files contain only an estimator,
+        which predicts from features.
 
     Raises
     ------
@@ -155,7 +155,8 @@ def save_model(pipeline: Any, path: str | os.PathLike[str], *, overwrite: bool =
     ----------
     pipeline : Pipeline or estimator
         One of: a fitted `sklearn.pipeline.Pipeline` of an encoder (`PublicTableEncoder` or `PrivateTableEncoder`) and a
-        private linear model; a `PrivateTableClassifier`; a `PrivateTableRegressor`; or a private linear model alone.
+        private linear model; a `PrivateTableClassifier`; a `PrivateTableRegressor`; a private linear model alone; or a
+        `PrivateSearch`, whose best model is saved.
     path : str or path-like
         File to write.
     overwrite : bool, default=False
@@ -164,8 +165,8 @@ def save_model(pipeline: Any, path: str | os.PathLike[str], *, overwrite: bool =
     Raises
     ------
     ParameterError
-        If ``path`` exists and ``overwrite`` is False, or if ``pipeline`` is anything else, is not fitted, or its
-        encoder was replaced after the fit.
+        If ``path`` exists and ``overwrite`` is False, or if ``pipeline`` is none of these objects, is not fitted, or
+        has an encoder that was replaced after the fit.
 
     Examples
     --------

@@ -16,23 +16,27 @@ from dperm.data import inputs
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData, enforce
 from dperm.data.canonical import cell_labels
+from dperm.data.row_encoder import require_rows
 from dperm.data.schema import Schema
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes, LabelKind
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, NotPrivateWarning
 from dperm.presentation.spelling import arg
-from dperm.privacy import PrivacyProfile, Record, Release
+from dperm.privacy import Adjacency, PrivacyProfile, Record, Release
 from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy.public_rows import public_rows
 from dperm.report import Statement, statement, unprotected
 from dperm.report.binding import public_facts_digest
 from dperm.report.declared_columns import describe_schema
+from dperm.report.engine_facts import ENGINE
 from dperm.report.run_facts import SCORES, TRANSFORMERS
 from dperm.report.schema_facts import ENCODERS
 from dperm.sklearn.auto import EncodedSchema
 from dperm.sklearn.header import HeaderBudget, header_digest, plain_parameters, prepared_digest
 from dperm.sklearn.labels import PublicLabels
 from dperm.sklearn.parameters import clip_unit
+from dperm.sklearn.table_input import TableInput
 from dperm.sklearn.units import Units
 
 if TYPE_CHECKING:
@@ -53,7 +57,7 @@ class PrivateData:
     Attributes
     ----------
     X, y
-        Features and labels as given by the user.
+        Features and labels as given by the user. For a table in row groups, X is a `TableInput` and y is None.
     space, labels
         Public facts about both.
     names
@@ -66,6 +70,10 @@ class PrivateData:
         Name of the function, class or callback that evaluates the model on the data, not covered by the guarantee.
     schemas
         Transformers of the rows with declared columns or a private release, the one of X first.
+    n
+        Declared number of rows under replace_one, with which that of a table in row groups is compared; None without.
+    engine
+        Facts about the engine of a raw table in row groups, which is read by stages; empty otherwise.
     """
 
     X: Any
@@ -77,6 +85,13 @@ class PrivateData:
     fitted_transformers: tuple[str, ...] = ()
     unprotected_scores: str = ""
     schemas: tuple[EncodedSchema, ...] = ()
+    n: int | None = None
+    engine: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def engine_facts(self) -> Mapping[str, str]:
+        """Name and version of the engine that reads the rows; empty for data in memory."""
+        return self.X.engine_facts if isinstance(self.X, TableInput) else self.engine
 
     def read(self, most_rows: int) -> BoundedData:
         """Return the data within their public bounds.
@@ -85,8 +100,16 @@ class PrivateData:
         ------
         DataError
             If the data break a rule. Nothing is charged before.
+        ParameterError
+            If a table in row groups has another number of rows than declared under replace_one.
         """
-        target, matrix = self.labels.target, inputs.numeric(self.X)
+        target = self.labels.target
+        if isinstance(self.X, TableInput):
+            found = self.X.encoded(self.space, target, self.invalid)
+            if self.n is not None:
+                public_rows(Adjacency.REPLACE_ONE, self.n, found.rows)
+            return require_rows(found, most_rows)
+        matrix = inputs.numeric(self.X)
         if any(schema.supplies_labels for schema in self.schemas):
             labels = cell_labels(self.y, self.labels.classes)
         else:
@@ -391,6 +414,7 @@ def _public(name: str, spec: ProblemSpec, data: PrivateData) -> dict[str, object
         **({TRANSFORMERS: list(data.fitted_transformers)} if data.fitted_transformers else {}),
         **({SCORES: data.unprotected_scores} if data.unprotected_scores else {}),
         **({ENCODERS: [schema.as_data() for schema in data.schemas]} if data.schemas else {}),
+        **({ENGINE: engine} if (engine := data.engine_facts) else {}),
     }
 
 
@@ -420,7 +444,7 @@ def _assumptions(plan: "Plan", data: PrivateData) -> list[str]:
         rows,
         "the number, names and types of the columns",
         "" if "feature_norm" in released else "the bounds of the features, which were enforced",
-        "the declared columns of the encoder, as listed under encoders" if _declares_columns(data) else "",
+        "the declared columns of the encoder (see transformers of the rows)" if _declares_columns(data) else "",
         "" if released & {"classes", "label_range"} else data.labels.assumption,
         "all parameters of the estimator, which must not have been chosen by looking at the data",
     )

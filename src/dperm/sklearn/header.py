@@ -31,7 +31,7 @@ _LEFT_OUT = ("ledger",)
 
 
 def plain_parameters(given: Mapping[str, Any], method: str) -> dict[str, object]:
-    """Return the arguments of an estimator's constructor as JSON-ready data, without the ledger.
+    """Return the arguments of an estimator's constructor as JSON-serialisable data, without the ledger.
 
     Parameters
     ----------

@@ -105,7 +105,7 @@ def weights_of(class_weight: object, classes: NDArray[Any]) -> tuple[float, ...]
     Raises
     ------
     ParameterError
-        If ``class_weight`` names a label that is no class.
+        If ``class_weight`` names a label that is not a class.
     """
     weights, known = checked_weights(class_weight), classes.tolist()
     for label in weights:

@@ -20,14 +20,14 @@ class MetricPlots:
     """Methods that plot ``metrics_``: ROC curve, calibration and confusion matrix."""
 
     def plot_roc(self, ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None) -> "Axes":
-        """Plot the ROC curve with its band; see `dperm.report.evaluation_plots.plot_roc_curve`.
+        """Plot the ROC curve with its confidence band; see `dperm.report.evaluation_plots.plot_roc_curve`.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Axes to draw on; None creates new ones.
-        path : str or path, default=None
-            File to write; its suffix selects the format.
+            Axes to draw on; None creates new axes.
+        path : str or path-like, default=None
+            File to write; its suffix selects the format. None writes no file.
         """
         return evaluation_plots.plot_roc_curve(self._released_metrics(), ax, path=path)
 

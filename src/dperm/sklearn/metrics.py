@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.canonical import label_text, row_count
-from dperm.data.tables import column_names, raw_columns
+from dperm.data.tables import column_names, raw_columns, require_in_memory
 from dperm.errors import DataError, DpermError, NotPrivateWarning, ParameterError
 from dperm.evaluation.metrics import Metrics
 from dperm.evaluation.plan import EvaluationPlan, declared_groups, warn_few_evaluated, with_metrics
@@ -40,13 +40,13 @@ OWN = "dperm"
 class PrivateMetrics(MetricPlots, BaseEstimator):
     """Measure a fitted model on private records, with one guarantee for all metrics.
 
-    One noisy histogram or vector of sums is released (T85, T88). Accuracy, confusion matrix, ROC curve, calibration,
-    Brier score and log loss of a classifier, or R^2 and errors of a regression, are computed from it. Every metric has
-    an interval that covers sampling and privacy noise together.
+    An evaluation releases one noisy histogram or vector of sums (T85, T88). All metrics are computed from this release:
+    accuracy, confusion matrix, ROC curve, calibration, Brier score and log loss of a classifier, or R^2 and errors of a
+    regression. The interval of a metric accounts for both sampling variation and privacy noise.
 
-    The model must not have been trained on the evaluated records; this cannot be checked. Records that were chosen for
-    evaluation by independent secret coins cost no budget of the training records (T71). Otherwise the evaluation and
-    the fit are two releases about the same data.
+    The model must not have been trained on the evaluated records; this cannot be checked. If independent, secret coin
+    flips chose the records for evaluation, these records cost no budget of the training records (T71). Otherwise the
+    evaluation and the fit are two releases about the same data.
 
     Parameters
     ----------
@@ -57,27 +57,28 @@ class PrivateMetrics(MetricPlots, BaseEstimator):
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     classes : sequence of labels, default=None
-        Public classes of a classification. None takes those of a fitted model of dperm, which are public. A record with
-        any other label counts as an error.
+        Public classes of a classification. None takes the classes of a fitted model of dperm, which are public. A
+        record with any other label counts as an error.
     label_range : (low, high), default=None
-        Public range of the labels of a regression. None takes that of a fitted model of dperm.
+        Public range of the labels of a regression. None takes the label range of a fitted model of dperm.
     positive : label, default=None
-        Class of the ROC curve, calibration, Brier score and log loss. None takes the second one of two classes; with
-        more classes it leaves these metrics out.
+        Positive class for the ROC curve, calibration, Brier score and log loss. None takes the second of two classes;
+        with more than two classes, None leaves these metrics out.
     groups : mapping of str to sequence, default=None
-        Name of one column with a list of public groups, such as {"sex": ["female", "male"]}. Metrics are also computed
-        for each group, and for all "other" records.
+        Mapping from the name of one column to a list of its public groups, such as {"sex": ["female", "male"]}. Metrics
+        are also computed for each group, and for the group "other" of all remaining records.
     bins : "auto", int or sequence of float, default="auto"
-        Number of score bins, an even number, or their edges from 0 to 1. A number gives bins that are finer near 0 and
-        1, in equal steps of asinh(log-odds / 2). "auto" uses 20; if the number of records is public, 10 where noise
-        dominates, and 40 above 50,000 records.
+        Even number of score bins, or their edges from 0 to 1, including 0.5. A number gives bins of equal width in
+        asinh(log-odds / 2), which are finer near 0 and 1. "auto" uses 20 bins. If the number of records is public,
+        "auto" uses 10 bins where noise dominates, and 40 bins above 50,000 records.
     level : float, default=0.95
-        Nominal coverage of the intervals.
+        Nominal coverage of each interval, in [0.5, 0.9999].
     clip : float, default=0.01
-        Smallest probability in the log loss.
+        Smallest probability p in the log loss, in [1e-6, 0.25]; probabilities are clipped to [p, 1 - p].
     public_n : bool, default=True
-        Whether the number of evaluated records is public under replace_one; it is used in the intervals. False if
-        secret coins chose the records. Ignored under add_remove, where the number is private.
+        Whether the number of evaluated records is public under replace_one. A public number is used for the intervals
+        and the bins. Pass False if secret coin flips chose the records. Ignored under add_remove, where the number is
+        private.
     ledger : Ledger or budget in memory, default=None
         Budget to which an evaluation is charged.
     random_state : int, Generator or RandomState, default=None
@@ -88,15 +89,15 @@ class PrivateMetrics(MetricPlots, BaseEstimator):
     metrics_ : Metrics
         Metrics with intervals.
     guarantee_ : Guarantee or None
-        Guarantee of the evaluation; None for a seeded one.
+        Guarantee of the evaluation; None for a seeded evaluation.
     profile_ : PrivacyProfile or None
-        Privacy profile of the evaluation; None for a seeded one.
+        Privacy profile of the evaluation; None for a seeded evaluation.
     plan_ : EvaluationPlan
         Plan made from public numbers.
     record_ : Record
         Public facts of the release.
     release_ : Release
-        Metrics with guarantee, profile, event and record.
+        The metrics as a release, with guarantee, profile, event and record.
 
     Examples
     --------
@@ -147,9 +148,11 @@ class PrivateMetrics(MetricPlots, BaseEstimator):
         Parameters
         ----------
         model : fitted model, default=None
-            Model of dperm whose classes or label range are used; not needed if they are given.
+            Model of dperm whose classes or label range the plan uses; not needed if ``classes`` or ``label_range`` is
+            declared.
         n : int, default=None
-            Number of records, where it is public; it affects intervals and bins, not the noise.
+            Number of evaluated records, if it is public. This number affects the intervals and the bins, but not the
+            noise.
 
         Returns
         -------
@@ -180,32 +183,33 @@ class PrivateMetrics(MetricPlots, BaseEstimator):
     ) -> Self:
         """Measure a fitted model on private records, and charge the release to ``ledger``.
 
-        Classifiers use ``predict_proba``. Without it, scores of ``decision_function`` are mapped to [0, 1] by the
-        logistic function, or the softmax for more than two classes. Then Brier score, log loss and calibration refer to
-        these scores.
+        The scores of a classifier are those of ``predict_proba``. If the classifier has no such method, the scores of
+        ``decision_function`` are mapped to [0, 1] by the logistic function, or by the softmax function for more than
+        two classes. Brier score, log loss and calibration then refer to the mapped scores.
 
         Parameters
         ----------
         model : fitted classifier or regressor
-            Model of dperm or scikit-learn, or a pipeline. Its predictions must treat each record on its own.
+            Model of dperm or scikit-learn, or a pipeline. The prediction for a record must depend on that record alone.
         X : array-like or table
             Features of the records, as the model expects them.
         y : array-like, default=None
-            True labels.
+            True labels; not needed if ``target`` is given.
         target : str, default=None
-            Column of X with the true labels, instead of y. Record and statement name it, or the name of the series y.
+            Name of the column of X that contains the true labels. The record and the statement contain this name, or
+            the name of y if y is a series.
         groups : array-like, default=None
-            Group of each record. None takes the column named in ``groups`` from X.
+            Group of each record. None takes the groups from the column of X that the constructor's ``groups`` names.
 
         Returns
         -------
         self
-            Object with ``metrics_``.
+            This object, with ``metrics_``.
 
         Raises
         ------
         DataError
-            If the model cannot predict the records, or lengths differ. Nothing is charged.
+            If the model cannot predict the records, or if X, y and the groups differ in length. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the evaluation. Nothing is charged.
         """
@@ -223,6 +227,8 @@ class PrivateMetrics(MetricPlots, BaseEstimator):
         name: str | None = None,
     ) -> Self:
         """Measure a model; ``facts`` has further public facts of it, such as a file digest; ``name`` names y."""
+        require_in_memory(X)
+        require_in_memory(y, argument="y")
         if (y is None) == (target is None) or isinstance(y, str):
             raise ParameterError(
                 argument="y",
@@ -241,30 +247,34 @@ class PrivateMetrics(MetricPlots, BaseEstimator):
         return self._run(plan, lambda: self._read(plan, model, X, labels=y, groups=groups), public=public)
 
     def evaluate_scores(self, y: object, scores: object, *, groups: object = None) -> Self:
-        """Measure scores, or predicted numbers of a regression, against true labels.
+        """Measure the scores of a classifier, or the predictions of a regression, against true labels.
+
+        The release is charged to ``ledger``.
 
         Parameters
         ----------
         y : array-like
             True labels.
         scores : array-like
-            Classification: scores in [0, 1] of the positive class, or one column for each class in sorted order.
-            Regression: predicted numbers.
+            For a classification, scores in [0, 1] of the positive class, or one column of scores for each class, with
+            the classes in sorted order. For a regression, predicted numbers.
         groups : array-like, default=None
             Group of each record, if groups are declared.
 
         Returns
         -------
         self
-            Object with ``metrics_``.
+            This object, with ``metrics_``.
 
         Raises
         ------
         DataError
-            If lengths differ. Nothing is charged.
+            If y, the scores and the groups differ in length. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the evaluation. Nothing is charged.
         """
+        require_in_memory(y, argument="y")
+        require_in_memory(scores, argument="scores")
         plan = self.plan(n=_rows(y))
         if plan.task is TargetKind.REGRESSION:
             return self._run(plan, lambda: plan.read(y, predictions=scores, groups=groups))
@@ -309,7 +319,7 @@ class PrivateMetrics(MetricPlots, BaseEstimator):
 
     @property
     def statement_(self) -> Statement:
-        """Privacy statement of the evaluation; its field "utility" has every metric with its interval."""
+        """Privacy statement of the evaluation; the field "utility" contains every metric with its interval."""
         self._released_metrics()
         return statement(self.release_)
 
@@ -320,15 +330,15 @@ class PrivateMetrics(MetricPlots, BaseEstimator):
         *,
         overwrite: bool = False,
     ) -> None:
-        """Write the privacy statement with metrics and plots, as HTML, Markdown or JSON by the suffix of ``path``.
+        """Write the privacy statement, with metrics and plots, to a file.
 
         Parameters
         ----------
-        path : str or path
-            File ending in ``.html``, ``.md`` or ``.json``.
+        path : str or path-like
+            File to write; its suffix sets the format: web page (.html), Markdown (.md) or JSON (.json).
         fields : mapping of str to text, default=None
-            Values of the fields that only the user can know, such as ``curator`` and ``intended_use``. Without them,
-            ``statement_.gaps`` are marked as gaps.
+            Values of the fields that only the user can fill in, such as ``curator`` and ``intended_use``. Missing
+            fields are marked as gaps; ``statement_.gaps`` names these fields.
         overwrite : bool, default=False
             Whether to replace an existing file.
         """

@@ -231,5 +231,7 @@ def _pairs_by_name(bounds: Mapping[Any, Any], dim: int, names: Sequence[str] | N
     missing = [f"bounds for column {name!r} are missing" for name in names if name not in pairs]
     unknown = [f"{name!r} is not a column of X" for name in pairs if name not in names]
     if missing or unknown:
-        raise ParameterError(f"{rule}: {', and '.join(missing[:1] + unknown[:1])}.")
+        leave = "Give them, or leave the column out; for a table in row groups by table(..., columns=[...]) or select."
+        problem = f"{rule}: {', and '.join(missing[:1] + unknown[:1])}."
+        raise ParameterError(problem, remedy=leave if missing else "")
     return tuple(pairs[name] for name in names)

@@ -19,6 +19,7 @@ from dperm.data.encoded import EncodedMatrix, EncodingFacts, encoded, facts_of
 from dperm.data.pipeline_steps import checked_transformers
 from dperm.data.row_scaling import scaled_down
 from dperm.data.score_sources import check_pipeline_scores
+from dperm.data.tables import require_in_memory
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms.releases import Covariance
 from dperm.presentation.spelling import arg
@@ -36,28 +37,28 @@ _COMPONENTS = "It is the number of directions, at most the number of columns."
 
 @final
 class PrivatePCA(TransformerMixin, BaseEstimator):
-    """Project rows onto private principal directions: eigenvectors of a noisy second moment (T78).
+    """Project rows onto private principal directions: eigenvectors of a noisy second-moment matrix (T78).
 
-    Rows are scaled down to ``feature_norm``. The second moment is taken about the origin, so center the columns with
-    public numbers first, or use `PrivateScaler`. Computing the eigenvectors is post-processing. The eigenvectors are
-    orthonormal, so projecting a row never increases its norm.
+    Rows longer than ``feature_norm`` are scaled down to this norm. The second moment is taken about the origin, so
+    center the columns with public numbers first, or use `PrivateScaler`. Computing the eigenvectors is post-processing.
+    The eigenvectors are orthonormal, so projecting a row never increases its norm.
 
     Parameters
     ----------
     n_components : int, default=2
-        Number of directions.
+        Number of directions, at most the number of columns.
     epsilon : float, default=1.0
         Privacy-loss bound of the release; smaller is more private.
     delta : float, default=1e-6
         Delta of the guarantee, greater than 0.
     feature_norm : float or "auto", default=1.0
-        Public bound on the norm of a row; longer rows are scaled down to it. "auto" uses the bound that an
+        Public bound on the norm of a row; longer rows are scaled down to this bound. "auto" uses the bound that an
         encoder or scaler has attached to the rows, as in a pipeline.
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     n : int, default=None
-        Public number of records under add_remove; never compared with the data. None releases a noisy number, which
-        raises the noise by a factor of sqrt(2). Under replace_one, n is the number of rows.
+        Public number of records under add_remove; never compared with the data. With None, a noisy number of records is
+        released too, which raises the noise by a factor of sqrt(2). Under replace_one, n is the number of rows.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
     random_state : int, Generator or RandomState, default=None
@@ -66,13 +67,13 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Orthonormal directions, by decreasing noisy variance.
+        Orthonormal directions, in order of decreasing ``explained_variance_``.
     explained_variance_ : ndarray of shape (n_components,)
-        Noisy mean of the squared projections. The noise inflates the largest values.
+        Noisy mean of the squared projections onto each direction. The noise inflates the largest values.
     norm_ : float
         Bound on the norm of every projected row: ``feature_norm``, or with "auto" the bound attached to X.
     moment_ : ndarray of shape (n_features, n_features)
-        Released second moment.
+        Released second-moment matrix.
     guarantee_ : ApproxDP or None
         Guarantee of the release; None for a seeded fit.
     plan_ : Covariance
@@ -82,7 +83,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of these columns; only for tables.
+        Names of the columns of X; only for tables.
 
     Examples
     --------
@@ -123,7 +124,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         columns : int
             Number of columns.
         n : int, default=None
-            Number of rows under replace_one.
+            Number of rows under replace_one, where this number is public.
 
         Returns
         -------
@@ -181,12 +182,13 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         DataError
             If X is not a matrix of finite numbers, or is sparse and does not come from an encoder. Nothing is charged.
         LeakError
-            If a pipeline fitted an earlier transformer to the private data without a guarantee, or charged it to
-            another account, or if scikit-learn evaluates the model of the pipeline on the private data. Nothing is
-            charged.
+            If a pipeline fitted an earlier transformer to the private data without a guarantee, if the release of an
+            earlier transformer was charged to another account, or if scikit-learn evaluates the model of the pipeline
+            on the private data. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the release. Nothing is charged.
         """
+        require_in_memory(X)
         budget, seed = parameters.budget_of(self.ledger), parameters.seed_of(self.random_state)
         facts = facts_of(X)
         check_pipeline_scores()
@@ -219,7 +221,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the projections of rows, with norm at most ``norm_``; longer rows are scaled down first.
+        """Return the projections of the rows, with norm at most ``norm_``; longer rows are scaled down first.
 
         Parameters
         ----------
@@ -229,8 +231,8 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_components)
-            Projections. The array, and any subset of its rows, passes ``norm_`` to an estimator with
-            ``feature_norm="auto"``, together with the labels that an earlier encoder released.
+            Projections. The array, and any subset of its rows, passes ``norm_`` on to an estimator with
+            ``feature_norm="auto"``, together with the classes or the label range that an earlier encoder released.
         """
         check_is_fitted(self)
         facts = facts_of(X)

@@ -3,6 +3,7 @@
 """Chosen steps on a raw table under one guarantee: private schema, model and metrics (T70, T71)."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -12,7 +13,6 @@ from sklearn.utils.metaestimators import _BaseComposition, available_if
 from dperm import checks
 from dperm.checks import shown
 from dperm.data.arrays import Floats
-from dperm.data.canonical import CanonicalColumn
 from dperm.data.columns import AnyColumn
 from dperm.data.space import checked_pair
 from dperm.data.targets import Classes
@@ -28,6 +28,7 @@ from dperm.sklearn.base import PrivateLinearModel
 from dperm.sklearn.encoder import PublicTableEncoder
 from dperm.sklearn.preparation import PrivateTableEncoder
 from dperm.sklearn.table_fit import PrivateTableModel, require_declared_classes, require_numbers
+from dperm.sklearn.table_groups import LabelRule
 from dperm.sklearn.table_models import MOST_CLASSES_HINT, distinct_classes
 
 _SET_BY_THE_PIPELINE = {
@@ -51,19 +52,20 @@ def _is_classification(pipeline: "PrivatePipeline") -> bool:
 
 @final
 class PrivatePipeline(_BaseComposition, PrivateTableModel):
-    """Private schema of a raw table, a linear model of your choice, and its metrics, under one guarantee.
+    """Pipeline of a private schema, a linear model of your choice and private metrics, under one guarantee.
 
-    `PrivateTableClassifier` and `PrivateTableRegressor` are this pipeline with logistic and with linear regression.
-    A pipeline of scikit-learn charges each step by itself; this one charges all steps together, which costs less (T70).
-    The metrics are computed from held-out records alone, at no further cost (T71).
+    The pipeline is fitted to a raw table. `PrivateTableClassifier` and `PrivateTableRegressor` are the special cases of
+    logistic and linear regression. In a pipeline of scikit-learn, each private step is charged separately. Here, all
+    steps are charged together, which costs less (T70). The metrics are computed from held-out records alone, at no
+    further cost (T71).
 
     Parameters
     ----------
     steps : list of (str, estimator)
         A `PrivateTableEncoder` or, if all columns are declared, a `PublicTableEncoder`; then a private linear model.
-        The encoder chooses ``columns`` and ``encoding``. The model chooses ``method``, ``clip``, its loss, and
-        ``classes`` or ``label_range`` if they are public. Leave all other parameters of the
-        steps at their defaults; the pipeline sets them.
+        Set ``columns`` and ``encoding`` in the encoder. Set ``method``, ``clip``, the parameters of the loss, and
+        ``classes`` or ``label_range`` (if they are public) in the model. Leave all other parameters of the steps at
+        their defaults; the pipeline sets them.
     epsilon : float, default=1.0
         Privacy-loss bound of the schema, the model and the metrics together.
     delta : float, default=1e-6
@@ -73,11 +75,11 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
     most_classes : int, default=2
         Upper limit on the number of classes; it must be public. Records of rarer classes contribute nothing.
     n : int, default=None
-        Public number of records under add_remove; never compared with the data.
+        Public number of records under add_remove, where it is never compared with the data.
     invalid : {"raise", "drop"}, default="raise"
         See `PrivateTableClassifier`.
     holdout, groups
-        Records held out for ``metrics_``, and groups with metrics of their own; see `PrivateTableClassifier`.
+        See `PrivateTableClassifier`.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged, as one entry.
     allow_unprotected_scores : bool, default=False
@@ -131,7 +133,7 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         self.random_state = random_state
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; with ``deep``, those of the steps too, as ``step__parameter``.
+        """Return the parameters of the pipeline and, with ``deep``, those of its steps as ``step__parameter``.
 
         Parameters
         ----------
@@ -141,19 +143,19 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         return self._get_params("steps", deep=deep)
 
     def set_params(self, **params: Any) -> "PrivatePipeline":
-        """Set parameters, also of the steps, as ``step__parameter``.
+        """Set parameters of the pipeline, or parameters of its steps as ``step__parameter``.
 
         Parameters
         ----------
         **params
-            Values by name.
+            New values, keyed by parameter name.
         """
         self._set_params("steps", **params)
         return self
 
     @property
     def named_steps(self) -> dict[str, Any]:
-        """Steps by name."""
+        """Steps of the pipeline, keyed by name."""
         return dict(self.steps)
 
     @available_if(_predicts_probabilities)  # type: ignore[untyped-decorator]
@@ -170,7 +172,7 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
 
     @available_if(_is_classification)  # type: ignore[untyped-decorator]
     def decision_function(self, X: object) -> Floats:
-        """Return the scores of the rows.
+        """Return the scores of the rows: one score per row for two classes, one column per class for more classes.
 
         Parameters
         ----------
@@ -181,7 +183,9 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         return np.asarray(self.model_.decision_function(rows))
 
     def score(self, X: object, y: object) -> float:
-        """Return the accuracy, or R^2 for a regression. It is NOT PRIVATE if the rows are private; see ``metrics_``.
+        """Return the accuracy of a classifier, or R^2 of a regression.
+
+        If the rows are private, this score is NOT PRIVATE; use ``metrics_`` instead.
 
         Parameters
         ----------
@@ -204,18 +208,18 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
 
     @property
     def task(self) -> TargetKind:  # type: ignore[override]  # it follows from the last step
-        """Kind of the target."""
+        """Kind of the target: classification or regression."""
         return TargetKind.CLASSIFICATION if is_classifier(self._last) else TargetKind.REGRESSION
 
     @property
     def columns(self) -> Mapping[str, AnyColumn] | None:
-        """Public declarations of some columns: the encoder's parameter ``columns``."""
+        """Public declarations of columns: the parameter ``columns`` of the encoder."""
         found: Mapping[str, AnyColumn] | None = self._first.columns
         return found
 
     @property
     def clip(self) -> float | None:
-        """Clipping norm: the model's parameter ``clip``."""
+        """Clipping norm: the parameter ``clip`` of the model."""
         found: float | None = self._last.clip
         return found
 
@@ -247,7 +251,7 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
                 if not _same(getattr(step, parameter), usual[parameter]):
                     raise ParameterError(
                         argument=f"{name}__{parameter}",
-                        rule="must keep its default: the pipeline has one guarantee, and its schema gives the norm",
+                        rule="must keep its default, because the pipeline sets it",
                         got=shown(getattr(step, parameter)),
                         remedy="Set epsilon, delta, adjacency, most_classes, n, invalid, ledger and random_state of "
                         "the pipeline.",
@@ -309,11 +313,10 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         name = "classes" if self.task is TargetKind.CLASSIFICATION else "label_range"
         return getattr(self._last, name) is not None
 
-    def _require_labels(self, labels: CanonicalColumn) -> None:
-        if self.task is TargetKind.CLASSIFICATION:
-            require_declared_classes(labels, distinct_classes(self._last.classes))
-        else:
-            require_numbers(labels)
+    def _label_rule(self) -> LabelRule:
+        if self.task is TargetKind.REGRESSION:
+            return require_numbers
+        return partial(require_declared_classes, classes=tuple(distinct_classes(self._last.classes)))
 
     def _estimator(self, prepared: PreparedTable) -> Any:
         model = clone(self._last).set_params(**self._fixed_parameters(prepared))

@@ -12,18 +12,23 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from dperm.accounting.budget import Budget
 from dperm.checks import shown
 from dperm.data.canonical import row_count
 from dperm.data.columns import AnyColumn
 from dperm.data.encoded import EncodingFacts, encoded
 from dperm.data.encoder import PublicEncoder
 from dperm.data.pipeline_steps import checked_transformers
+from dperm.data.raw_passes import RawPasses
 from dperm.data.row_scaling import scaled_down
 from dperm.data.score_sources import check_pipeline_scores
 from dperm.data.tables import column_names
 from dperm.errors import DataError, DpermWarning, ParameterError
+from dperm.mechanisms.run import release as run_release
+from dperm.noise.bits import Bits
 from dperm.preparation.plan import PreparationPlan, warn_few_records
 from dperm.preparation.prepared import Encoding, PreparedTable, TargetKind
+from dperm.preparation.table_columns import GroupedColumns
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency, Release
 from dperm.privacy.public_rows import public_rows
@@ -31,6 +36,14 @@ from dperm.report import Statement, statement
 from dperm.sklearn import parameters
 from dperm.sklearn.files import prefers_sparse
 from dperm.sklearn.release_facts import release_facts
+from dperm.sklearn.table_groups import (
+    CheckedRecords,
+    RawTable,
+    checked_columns,
+    counted_rows,
+    raw_table,
+    refuse_table,
+)
 
 LABELS = "y"
 """Name of the target where y is passed apart from the table and has no name of its own."""
@@ -40,18 +53,16 @@ LABELS = "y"
 class PrivateTableEncoder(TransformerMixin, BaseEstimator):
     """Find the kinds, ranges, bins, categories and classes of a raw table privately, and encode the table.
 
-    About the columns, only their names have to be public; under replace_one, the number of records is public too.
-    ``fit`` releases one private schema for all columns at once (T72-T75). ``transform`` learns nothing from the data,
-    and encodes any table with the columns of the fit. Each cell is read on its own, so one record cannot change how
-    another record is read.
+    Only the column names have to be public and, under replace_one, the number of records. ``fit`` releases one private
+    schema for all columns at once (T72-T75). ``transform`` learns nothing from the data, and encodes any table with the
+    columns of the fit. Each cell is read on its own, so one record cannot change how another record is read.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy-loss bound of the preparation; smaller is more private.
     delta : float, default=1e-6
-        Delta of the guarantee, greater than 0, because a pure guarantee does not allow undeclared values to be
-        released.
+        Delta of the guarantee, greater than 0. With delta = 0, no undeclared value could be released.
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     columns : mapping of str to Numeric or Categorical, default=None
@@ -61,8 +72,9 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
     most_classes : int, default=100
         Upper limit on the number of classes; it must be public. Rarer classes are left out.
     encoding : {"auto", "bins", "scaled"}, default="auto"
-        Encoding of prepared columns of numbers, as in `PrivateTableClassifier`. With "scaled", rows are scaled down to
-        a private median of their norms (T76). "auto" is "scaled" for more than 200 feature columns.
+        Encoding of undeclared columns of numbers, as in `PrivateTableClassifier`. With "scaled", rows are scaled down
+        to a private median of their norms (T76). "auto" chooses "scaled" for more than 200 feature columns, and "bins"
+        otherwise.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
     random_state : int, Generator or RandomState, default=None
@@ -71,9 +83,10 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     encoder_ : PublicEncoder
-        Public encoder, computed from the release.
+        Encoder of the columns, computed from the release alone.
     schema_ : Schema
-        The encoder together with the classes or the range of y; ``schema_.to_toml()`` is a schema file.
+        The encoder together with the classes or the range of y; ``schema_.to_toml()`` returns the text of a schema
+        file.
     norm_ : float
         Bound on the norm of every encoded row.
     classes_ : ndarray
@@ -91,11 +104,16 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of these columns.
+        Names of the columns of X.
+
+    Notes
+    -----
+    ``fit`` also reads a table of `dperm.data.table`, or a Dask frame, in row groups, and releases the same numbers as
+    for the same records in memory (T203); see `PrivateTableClassifier`. ``transform`` encodes tables in memory only.
 
     See Also
     --------
-    PublicTableEncoder : Encoder of declared columns, which learns nothing.
+    PublicTableEncoder : Encoder of declared columns, which learns nothing from the data.
 
     Examples
     --------
@@ -170,9 +188,11 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : table
-            pandas or polars data frame, Arrow table, or mapping of names to columns.
-        y : array-like, default=None
-            Labels, one for each record; required if ``task`` is given, otherwise ignored.
+            pandas or polars data frame, Arrow table, mapping of names to columns, table of any size from
+            `dperm.data.table`, or Dask frame.
+        y : array-like or str, default=None
+            Labels, one for each record; required if ``task`` is given, otherwise ignored. For a table of
+            `dperm.data.table`, the name of a column.
 
         Returns
         -------
@@ -183,7 +203,7 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         ------
         DataError
             If X is not a table with columns of equal length, or a declared column violates its declaration. Nothing is
-            charged. Cell values of prepared columns never cause an error.
+            charged. Cell values of undeclared columns never cause an error.
         LeakError
             If an earlier step of the pipeline was fitted to the private data without a guarantee, or was charged to
             another account, or if scikit-learn evaluates the model of the pipeline on the private data. Nothing is
@@ -191,28 +211,49 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         BudgetError
             If ``ledger`` does not cover the preparation. Nothing is charged.
         """
-        names, budget = column_names(X), parameters.budget_of(self.ledger)
-        seed = parameters.seed_of(self.random_state)
+        raw = raw_table(X, y)
+        names = column_names(X) if raw is None else raw.features
+        budget, seed = parameters.budget_of(self.ledger), parameters.seed_of(self.random_state)
         check_pipeline_scores()
         checked_transformers(budget=budget, seeded=seed is not None, labels=True)
-        target = None if self._task() is None else _name_of(y, names)
-        if target is not None and y is None:
+        target = None if self._task() is None else _name_of(y, names) if raw is None else raw.target
+        if self._task() is not None and y is None:
             rule = f"must be given for task={self.task!r}"
             raise ParameterError(argument="y", rule=rule, remedy="Leave out task to prepare the features alone.")
         plan = self.plan(names, target)
-        warn_few_records(plan, public_rows(Adjacency.of(self.adjacency), None, row_count(X, names)), stacklevel=2)
         bits = None
         if seed is not None:
             from dperm.noise import NotPrivateBits
 
             bits = NotPrivateBits(seed)
-        if plan.declared:
-            PublicEncoder(plan.declared).transform(X, sparse=True)  # raises for values outside their declarations
-        release = plan.run(X, y if target is not None else None, budget, bits=bits)
+        if raw is None:
+            warn_few_records(plan, public_rows(Adjacency.of(self.adjacency), None, row_count(X, names)), stacklevel=2)
+            if plan.declared:
+                PublicEncoder(plan.declared).transform(X, sparse=True)  # raises for values outside their declarations
+            release = plan.run(X, y if target is not None else None, budget, bits=bits)
+        else:
+            release = self._release_of_groups(raw, plan, budget, bits)
         self._set_fitted(release, plan, names)
         for fact in release.value.warnings:  # the release is kept, even if warnings are errors
             warnings.warn(fact.describe(arg), DpermWarning, stacklevel=2)
         return self
+
+    def _release_of_groups(
+        self, raw: RawTable, plan: PreparationPlan, budget: Budget | None, bits: Bits | None
+    ) -> Release[PreparedTable]:
+        """Return the release of a table in row groups; see `fit`."""
+        passes = RawPasses(raw.table)
+        try:
+            if Adjacency.of(self.adjacency) is Adjacency.REPLACE_ONE:
+                warn_few_records(plan, counted_rows(passes, raw), stacklevel=3)
+
+            def read() -> GroupedColumns:
+                check = CheckedRecords(PublicEncoder(plan.declared) if plan.declared else None, "raise")
+                return checked_columns(passes, check, counted=plan.names)
+
+            return run_release(plan.facts, read, plan.draw, budget=budget, bits=bits)
+        finally:
+            passes.close()
 
     def _set_fitted(self, release: Release[PreparedTable], plan: PreparationPlan, names: tuple[str, ...]) -> Self:
         found = release.value
@@ -247,6 +288,7 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
             ``label_range="auto"``.
         """
         check_is_fitted(self)
+        refuse_table(X, "transform")
         features = self.encoder_.transform(X, sparse=prefers_sparse(self.encoder_), unseen="other")
         if self._scales_rows():
             features = (

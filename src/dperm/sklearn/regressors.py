@@ -54,7 +54,9 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         return np.clip(found, known.low, known.high)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2 of the predictions. If X and y are private, the score is **not covered by the guarantee**.
+        """Return R^2 of the predictions.
+
+        If X and y are private, the score is **not covered by the guarantee**.
 
         Parameters
         ----------
@@ -97,8 +99,8 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 class PrivateLinearRegression(PrivateLinearRegressor):
     """Differentially private linear regression by least squares, with clipped gradients.
 
-    The gradients of the squared loss are unbounded, so they are clipped (T44). Beyond a certain residual the loss grows
-    linearly, like the Huber loss.
+    The gradients of the squared loss are unbounded, so they are clipped (T44). Beyond a certain residual, the clipped
+    loss grows linearly, like the Huber loss.
 
     Parameters
     ----------
@@ -109,12 +111,13 @@ class PrivateLinearRegression(PrivateLinearRegressor):
     adjacency : {"replace_one", "add_remove"} or Adjacency, default="replace_one"
         Neighbouring relation: "replace_one" (n is public) or "add_remove" (n is private).
     method : str or method object, default="auto"
-        "auto", a name ("objective", "output", "gradient", "sgd", "bolt_on", "posterior"; for this class also
-        "sufficient", which clips no gradients), or a method object of `dperm.methods`.
+        "auto" (chosen from public numbers), a name ("objective", "output", "gradient", "sgd", "bolt_on", "posterior";
+        for `PrivateLinearRegression` also "sufficient", which clips no gradients), or a method object of
+        `dperm.methods`.
     feature_norm : float or "auto", default=None
         Public L2 norm to which longer rows are scaled down. With neither ``feature_norm`` nor ``bounds`` it is 1.0,
-        and ``fit`` warns. "auto" takes the norm from the encoder of the rows, `PublicTableEncoder` or
-        `PrivateTableEncoder`.
+        and ``fit`` warns. "auto" takes the norm that a transformer of dperm has attached to the rows, such as
+        `PublicTableEncoder`, `PrivateTableEncoder` or `PrivateScaler`.
     bounds : (low, high), list of pairs, or mapping of names to pairs, default=None
         Public bounds of the columns. Columns are clipped to these bounds and scaled to [-1, 1] internally; coefficients
         are in the original units.
@@ -127,22 +130,24 @@ class PrivateLinearRegression(PrivateLinearRegressor):
         value applies to rows of the largest norm; shorter rows are clipped at larger residuals. Noise is proportional
         to ``clip``. None lets the plan choose (1/4). Without noise (``epsilon=inf``), None disables clipping.
     fit_intercept : bool, default=True
-        Whether to fit an intercept. Without one, ``intercept_`` is the middle of ``label_range``, the prediction for a
-        row in the middle of the bounds.
+        Whether to fit an intercept. Without a fitted intercept, the middle of ``label_range`` is the prediction for a
+        row in the middle of ``bounds``, or for a row of zeros if there are no ``bounds``.
     n : int, default=None
-        Public number of records for the plan under add_remove; never compared with the data.
+        Public number of records for the plan under add_remove, where it is never compared with the data. Under
+        replace_one, n is the number of rows.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged. Copies of the estimator in other processes charge the same
-        `dperm.ledger.Ledger`.
+        `dperm.ledger.Ledger`. None charges nothing.
     invalid : {"raise", "drop"}, default="raise"
-        With "drop", rows with NaN, infinities or labels that are not numbers contribute nothing; the guarantee covers
-        this.
+        "raise" raises DataError for rows with NaN, infinities or labels that are not numbers. With "drop", such rows
+        contribute nothing; the guarantee covers this.
     fitted_transformers : {"refuse", "not_covered"}, default="refuse"
-        Treatment of a pipeline whose transformers learn from the data, such as StandardScaler. With "not_covered", the
-        model is fitted, and the statement says that the preparation is not covered.
+        Treatment of pipelines with a transformer, such as StandardScaler, that learns from the private data. "refuse"
+        raises LeakError. With "not_covered", the model is fitted, and the statement says that the preparation is not
+        covered.
     allow_unprotected_scores : bool, default=False
         Whether scikit-learn may evaluate the model on the private data, as `GridSearchCV` and `cross_val_score` do.
-        True fits and charges every model, and the statement says that the scores are not covered.
+        With True, every fit is charged, and the statement says that the scores are not covered.
     random_state : int, Generator or RandomState, default=None
         Seed, which makes the fit reproducible and NOT PRIVATE.
     label_range : (low, high) or "auto", default=None
@@ -150,26 +155,26 @@ class PrivateLinearRegression(PrivateLinearRegressor):
         from the data. A narrower range needs less noise. None means (-1, 1), with a warning at every fit. "auto" takes
         the range that `PrivateTableEncoder` released; records whose labels are not numbers then contribute nothing.
     clip_predictions : bool, default=False
-        Whether ``predict`` clips predictions to ``label_range``. Clipping costs no privacy, and helps if the labels are
-        not linear in the features near the ends of the range.
+        Whether ``predict`` clips predictions to ``label_range``. Clipping costs no privacy. It helps if the labels do
+        not depend linearly on the features near the ends of the range.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients, in the units of X and y.
+        Coefficients for features in the units of X and labels in the units of y.
     intercept_ : float
         Intercept, in the units of y.
     guarantee_ : PureDP, ApproxDP or None
         Privacy guarantee with its adjacency; None for ``epsilon=inf``, for a fit with ``random_state``, and for a fit
-        whose transformers learnt from the data.
+        after transformers that learnt from the private data without a guarantee.
     profile_ : PrivacyProfile or None
         Privacy profile delta(epsilon); None without a guarantee.
     statement_ : Statement
         All fields of the privacy statement, as plain data.
     plan_ : Plan or None
-        Plan made from public numbers; None for ``epsilon=inf`` and for a model from a file.
+        Plan made from public numbers; None for ``epsilon=inf`` and for a model loaded from a file.
     record_ : Record or None
-        Public facts about the release, with the receipt from the ledger; None for ``epsilon=inf``.
+        Public facts about the release, including the receipt from the ledger, if any; None for ``epsilon=inf``.
     n_features_in_ : int
         Number of features seen during ``fit``.
     feature_names_in_ : ndarray of shape (``n_features_in_``,)
@@ -250,12 +255,12 @@ class PrivateQuantileRegressor(PrivateLinearRegressor):
     """Differentially private linear quantile regression with the pinball loss.
 
     The loss has a kink, so methods that require a smooth loss reject it, and ``epsilon=inf`` is not available. "auto"
-    uses gradient perturbation, which requires delta > 0 and a public n.
+    uses gradient perturbation, or DP-SGD for large data. Both methods require delta > 0 and a public n.
 
     Parameters
     ----------
     quantile : float, default=0.5
-        Predicted quantile of y, in (0, 1); 0.5 is the median.
+        Level of the predicted quantile of y, in (0, 1); 0.5 is the median.
     clip : float, default=None
         See `PrivateHuberRegressor`.
     epsilon, delta, adjacency, method, feature_norm, bounds, C, fit_intercept

@@ -23,7 +23,7 @@ from dperm.data.pipeline_steps import checked_transformers
 from dperm.data.row_scaling import scaled_down
 from dperm.data.score_sources import check_pipeline_scores
 from dperm.data.space import NARROWEST
-from dperm.data.tables import is_table, named_columns
+from dperm.data.tables import is_table, named_columns, require_in_memory
 from dperm.errors import DataError, ParameterError
 from dperm.preparation.numbers import NumberPlan, PreparedNumbers
 from dperm.preparation.schema import TAILS
@@ -43,8 +43,8 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
 
     An entry becomes (x - median) / spread, clipped to [-1, 1]. Missing cells, text and infinities become 0. The spread
     is the larger of the distances from the median to the 0.02 and 0.98 quantiles. Rows longer than a private median of
-    the row norms are scaled down to it. The medians, the spreads and the norm form one release with one guarantee (T72,
-    T74, T76). Columns in which no range is found are left out.
+    the row norms are scaled down to this median. The medians, the spreads and the norm form one release with one
+    guarantee (T72, T74, T76). Columns in which no range is found are left out.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of these columns; only for tables.
+        Names of the columns of X; only for tables.
 
     See Also
     --------
@@ -136,7 +136,7 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
         return _plan(self, columns, pooled=self.pooled, row_norm=self.row_norm)
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Release medians, spreads and the norm of a private table, and charge the release to ``ledger``.
+        """Release the medians, the spreads and the norm of a private table, and charge the release to ``ledger``.
 
         Parameters
         ----------
@@ -155,8 +155,9 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
         DataError
             If X is not a table or a dense array. Nothing is charged.
         LeakError
-            If a pipeline fitted an earlier transformer to the private data without a guarantee, or charged it to
-            another account. Nothing is charged.
+            If a pipeline fitted an earlier transformer to the private data without a guarantee, if the release of an
+            earlier transformer was charged to another account, or if scikit-learn evaluates the model of the pipeline
+            on the private data. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the preparation. Nothing is charged.
         """
@@ -182,8 +183,8 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features_out)
-            Features. The array, and any subset of its rows, passes ``norm_`` to an
-            estimator with ``feature_norm="auto"``.
+            Features. The array, and any subset of its rows, passes ``norm_`` on to an estimator with
+            ``feature_norm="auto"``.
         """
         check_is_fitted(self)
         features = np.asarray(self.encoder_.transform(_columns_of(self, X), unseen="other"))
@@ -225,8 +226,8 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
 class PrivateBounds(TransformerMixin, BaseEstimator):
     """Find bounds on the columns of a table of numbers privately, for estimators that need ``bounds``.
 
-    The bounds are two private quantiles of each column (T72, T74). Wide bounds cost accuracy, narrow bounds clip
-    values, and neither costs privacy.
+    The bounds are two private quantiles of each column (T72, T74). Wide bounds cost accuracy and narrow bounds clip
+    values, but neither costs privacy.
 
     Parameters
     ----------
@@ -250,7 +251,7 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
     bounds_ : list of (low, high)
         Bounds of each column, for ``bounds=`` of an estimator; (-1, 1) for columns in which no range is found.
     median_ : ndarray
-        Private median of each column, within its bounds; it replaces missing cells.
+        Private median of each column, within the bounds of the column; it replaces missing cells.
     n_records_ : float
         Noisy number of records.
     guarantee_, plan_, record_, n_features_in_, feature_names_in_
@@ -301,7 +302,7 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
         return _plan(self, columns, pooled=self.pooled, row_norm=False)
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Release the bounds of a private table, and charge the release to ``ledger``.
+        """Release the bounds of the columns of a private table, and charge the release to ``ledger``.
 
         Parameters
         ----------
@@ -320,8 +321,9 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
         DataError
             If X is not a table or a dense array. Nothing is charged.
         LeakError
-            If a pipeline fitted an earlier transformer to the private data without a guarantee, or charged it to
-            another account. Nothing is charged.
+            If a pipeline fitted an earlier transformer to the private data without a guarantee, if the release of an
+            earlier transformer was charged to another account, or if scikit-learn evaluates the model of the pipeline
+            on the private data. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the release. Nothing is charged.
         """
@@ -332,7 +334,7 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: object) -> Any:
-        """Return the numbers clipped to the bounds; the median replaces missing cells, text and infinities.
+        """Return the numbers clipped to the bounds, with medians in place of missing cells, text and infinities.
 
         Parameters
         ----------
@@ -407,6 +409,7 @@ def _plan(estimator: Any, columns: int | Sequence[str], *, pooled: bool, row_nor
 
 def _fit(estimator: Any, X: object) -> PreparedNumbers:
     """Release the numbers of a private table, and set the attributes that all transformers share."""
+    require_in_memory(X)
     budget, seed = parameters.budget_of(estimator.ledger), parameters.seed_of(estimator.random_state)
     check_pipeline_scores()
     earlier = checked_transformers(budget=budget, seeded=seed is not None, facts=facts_of(X))

@@ -24,6 +24,7 @@ from dperm.data import inputs
 from dperm.data.encoded import facts_of
 from dperm.data.pipeline_steps import checked_steps
 from dperm.data.score_sources import checked_score_source
+from dperm.data.tables import require_in_memory
 from dperm.errors import AssumptionError, DataError, NotPrivateWarning, ParameterError
 from dperm.mechanisms.run import Run, prepare_release
 from dperm.noise import NotPrivateBits
@@ -75,24 +76,25 @@ class _SplitRecords:
 class PrivateSearch(BaseEstimator):
     """Search over settings of a private estimator, with one guarantee for the model and the choice.
 
-    Without this class, dperm does not search over settings. The default settings are often as good as the result of a
-    search, because each training run of a search has a smaller epsilon and fewer records. `plan` states the price
-    before data are read.
+    dperm searches over settings only in this class. The default settings are often as good as the result of a search,
+    because each training run of a search has a smaller epsilon and fewer records. `plan` states the cost of the search
+    before any data are read.
 
-    Secret randomness splits the records into training and validation records. If there are two
-    settings, both are trained. If there are three or more, there is a secret random number of trials, and each draws
-    its setting independently. Models are scored with noise on the
-    validation records, and the best one is released with its setting and its score (T93). The other models, their
-    scores and the number of trials are never shown. The guarantee does not cover the running time, which can reveal the
-    number of trials (T80): do not publish it.
+    A secret random split divides the records into training and validation records. If there are two settings, both are
+    trained. If there are three or more, the number of trials is secret and random, and each trial draws its setting
+    independently. Each model is scored with noise on the validation records, and the model with the best score is
+    released with its setting and its score (T93). The other models and their scores are never released, and neither is
+    a random number of trials. The guarantee does not cover the running time, which can reveal the number of trials
+    (T80); do not publish the running time.
 
     Parameters
     ----------
     estimator : estimator or TrainingFunction
-        Unfitted private estimator. The search sets epsilon, delta, adjacency, n and ledger. Classes, or the range of
-        labels, must be declared, except for models of raw tables. See `from_training` for training functions.
+        Unfitted private estimator. The search sets epsilon, delta, adjacency, n and ledger. Declare the classes or the
+        label range, except for models of raw tables. See `from_training` for training functions.
     settings : mapping of str to sequence, or sequence of mappings
-        Values to try by parameter, in all combinations, or a list of settings. They must be public.
+        Either a mapping from parameter names to the values to try, in all combinations, or a list of settings. The
+        settings must be public.
     epsilon : float, default=1.0
         Privacy-loss bound of the whole search.
     delta : float, default=1e-6
@@ -100,13 +102,13 @@ class PrivateSearch(BaseEstimator):
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     runs : Runs, default=None
-        Law of the number of trials, such as ``Runs.geometric(mean=10)``. With None, two settings
-        are both trained. For three or more, the number of trials has a negative binomial law under which the best
-        setting is tried with probability 0.9.
+        Distribution of the number of trials, such as ``Runs.geometric(mean=10)``. With None, two settings are both
+        trained; for three or more settings, the number of trials has a negative binomial distribution for which the
+        best setting is tried with probability 0.9.
     validation : float, default=0.15
         Share of the records on which models are scored, at most 0.5.
     n : int, default=None
-        Public number of records under add_remove; never compared with the data.
+        Public number of records under add_remove, where it is never compared with the data.
     ledger : Ledger or budget in memory, default=None
         Budget to which the whole search is charged, as one entry, before the first training.
     random_state : int, Generator or RandomState, default=None
@@ -117,16 +119,18 @@ class PrivateSearch(BaseEstimator):
     best_estimator_ : estimator
         Model with the best score. Its guarantee, record and statement are those of the search.
     best_params_ : dict
-        Setting of this model.
+        Setting of the best model.
     best_score_ : float
-        Noisy accuracy on the validation records. For a regression, minus the noisy mean of the squares of the errors,
-        where each error is clipped at half the label range. It is the largest of several, and therefore biased upwards.
+        Noisy accuracy of the best model on the validation records. For a regression, the negative of the noisy mean
+        squared error, where each error is clipped at half the width of the label range. As the largest of several noisy
+        scores, it is biased upwards.
     guarantee_ : ApproxDP or None
         Guarantee of the search; None for a seeded fit.
     profile_, record_, statement_
-        Privacy profile, public facts and statement of the release.
+        Privacy profile, public facts and privacy statement of the release.
     release_ : Release
-        Setting and score with guarantee, profile, event and record.
+        Release of the best model, with guarantee, profile, event and record. The public facts of the record include
+        the setting and the score.
     plan_ : SearchPlan
         Plan of the search.
 
@@ -189,7 +193,7 @@ class PrivateSearch(BaseEstimator):
         ----------
         train : callable
             Function ``train(setting, records, goal)`` that reads ``records.X`` and ``records.y`` and returns a model.
-            The training must meet ``goal``, an `ApproxDP`, without a ledger. Whether it raises an
+            The training must meet ``goal``, an `ApproxDP`, and must not charge a ledger. Whether the function raises an
             error may depend only on released values.
         settings : mapping or sequence of mappings
             Settings, as in the constructor.
@@ -198,8 +202,8 @@ class PrivateSearch(BaseEstimator):
         label_range : (low, high), default=None
             Public range of the labels of a regression.
         events : callable, default=None
-            Function ``events(setting, goal)`` that returns the event of the training. None accounts for (epsilon,
-            delta) alone, which costs more.
+            Function ``events(setting, goal)`` that returns the event of the training. With None, only the (epsilon,
+            delta) of ``goal`` is accounted for, which costs more.
         predict : callable, default=None
             Function ``predict(model, X)``; None calls ``model.predict(X)``. Each prediction must depend on its own
             record alone, and no record may cause an error.
@@ -227,11 +231,11 @@ class PrivateSearch(BaseEstimator):
         Parameters
         ----------
         n : int, default=None
-            Number of records under replace_one, where it is public.
+            Number of records under replace_one, where this number is public.
         dim : int, default=None
             Number of features, for linear models.
         columns : sequence of str, default=None
-            Names of the columns, for models of raw tables; ``target`` does not count.
+            Names of the columns, for models of raw tables; the column ``target`` does not count as a feature.
         target : str, default=None
             Name of the target, for models of raw tables.
 
@@ -251,7 +255,7 @@ class PrivateSearch(BaseEstimator):
         columns: Sequence[str] | None = None,
         target: str | None = None,
     ) -> None:
-        """Check the estimator and all settings, without the computation of a plan.
+        """Check the estimator and all settings, without computing a plan.
 
         Parameters
         ----------
@@ -276,9 +280,9 @@ class PrivateSearch(BaseEstimator):
         X : array, sparse matrix or table
             Records, as the estimator reads them.
         y : array-like, default=None
-            Labels, one for each record.
+            Labels, one for each record; not needed if ``target`` is given.
         target : str, default=None
-            Column of a raw table to predict, instead of y.
+            Name of the column to predict, for models of raw tables.
 
         Returns
         -------
@@ -288,15 +292,17 @@ class PrivateSearch(BaseEstimator):
         Raises
         ------
         DataError
-            If the data break a rule of the estimator. Nothing is charged.
+            If the data violate a requirement of the estimator. Nothing is charged.
         LeakError
-            If scikit-learn evaluates the search on the private data, or a pipeline fitted a transformer to them.
-            Nothing is charged.
+            If scikit-learn evaluates the search on the private data, or if a pipeline fitted an earlier transformer to
+            the private data. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the search. Nothing is charged.
         AssumptionError
             If no trial returned a model. The charge is not refunded.
         """
+        require_in_memory(X)
+        require_in_memory(y, argument="y")
         if (y is None) == (target is None):
             raise ParameterError("a search needs y, or target= with the name of a column of X, and not both.")
         budget, seed = parameters.budget_of(self.ledger), parameters.seed_of(self.random_state)
@@ -385,7 +391,9 @@ class PrivateSearch(BaseEstimator):
 
     @available_if(_best_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any) -> float:
-        """Return the accuracy or R^2 of the best model. It is NOT PRIVATE if the records are private.
+        """Return the accuracy of the best model, or R^2 for a regression.
+
+        If the records are private, this score is NOT PRIVATE.
 
         Parameters
         ----------
@@ -422,7 +430,9 @@ class PrivateSearch(BaseEstimator):
         write_statement(path, self.statement_, self.profile_, fields=fields, overwrite=overwrite)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the best model to a file. Its record and guarantee are those of the search.
+        """Write the best model to a file.
+
+        The record and the guarantee in the file are those of the search.
 
         Parameters
         ----------

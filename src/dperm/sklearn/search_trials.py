@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Trials of a private search: plans, trainings and predictions of each kind of estimator (T93).
+"""Trials of a private search: plans, training runs and predictions of each kind of estimator (T93).
 
 The rules of the data are checked for all records before the charge. After the charge, no record raises an error where
 validation records are predicted: an invalid record has grade 0.
@@ -30,6 +30,7 @@ from dperm.data.table_part import TablePart
 from dperm.data.tables import column_names, raw_columns
 from dperm.errors import AssumptionError, DataError, ParameterError
 from dperm.methods.objective import ObjectivePerturbation
+from dperm.methods.plan import row_limit
 from dperm.noise import NotPrivateBits
 from dperm.noise.bits import SystemBits
 from dperm.pipeline.search import FRACTION, WHOLE, EventMismatchError, Grades
@@ -48,7 +49,7 @@ SET_BY_THE_SEARCH = (
     *("epsilon", "delta", "adjacency", "n", "holdout", "ledger", "random_state"),
     *("groups", "allow_unprotected_scores", "fitted_transformers"),
 )
-"""Parameters of the estimator that the search sets; they are no settings."""
+"""Parameters of the estimator that the search sets; they are not settings."""
 SAME_FOR_ALL = ("classes", "label_range", "invalid", "columns", "class_weight")
 """Parameters that declare or limit the data. They are the same for all trials, and no settings."""
 
@@ -98,7 +99,7 @@ class TrainingRecords:
 
 @dataclass
 class SettingTrials(ABC):
-    """Plans, trainings and predictions of one search.
+    """Plans, training runs and predictions of one search.
 
     Attributes
     ----------
@@ -120,7 +121,7 @@ class SettingTrials(ABC):
 
     @abstractmethod
     def event(self, place: int, goal: ApproxDP) -> Event:
-        """Return the event of a training with the setting at ``place`` that meets ``goal``."""
+        """Return the event of a training run with the setting at ``place`` that meets ``goal``."""
 
     @abstractmethod
     def read(self, X: Any, y: Any, target: str | None) -> None:
@@ -180,7 +181,7 @@ class SettingTrials(ABC):
         return np.where(valid, squared_grades(labels.numbers, found, self.label_range), 0)
 
     def new_estimator(self, place: int, goal: ApproxDP, **more: Any) -> Any:
-        """Return the unfitted estimator with the setting at ``place``, for a training that meets ``goal``."""
+        """Return the unfitted estimator with the setting at ``place``, for a training run that meets ``goal``."""
         known = {
             **self.settings[place],
             "epsilon": goal.epsilon,
@@ -209,7 +210,7 @@ class LinearTrials(SettingTrials):
         Number and names of the features.
     gaussian
         Whether ``method="auto"`` takes Gaussian noise where it would take noise with a pure guarantee. For one fit to
-        few features the pure noise is smaller, but many trainings of pure guarantees cost more (T84).
+        few features the pure noise is smaller, but many training runs with pure guarantees cost more (T84).
     """
 
     dim: int | None = None
@@ -250,13 +251,15 @@ class LinearTrials(SettingTrials):
     def read(self, X: Any, y: Any, target: str | None) -> None:
         """Check shape and finiteness of X, and the labels."""
         if target is not None:
-            rule = f"is for models of raw tables, and {type(self.estimator).__name__} is none"
+            rule = f"applies only to models of raw tables, not to {type(self.estimator).__name__}"
             raise ParameterError(argument="target", rule=rule, remedy="Give y.")
         table, goal = inputs.two_dimensional(X), ApproxDP(1.0, 1e-6, self.adjacency)
         inputs.checked_shape(table, public=self.adjacency is Adjacency.REPLACE_ONE)
         y = inputs.required(y)
         model, space, labels, plan = self._planned(0, goal)
-        self._private(table, y, space, labels, model.invalid).read(plan.most_rows)
+        self._private(table, y, space, labels, model.invalid).read(
+            plan.most_rows if plan.row_bound else row_limit(plan.spec.n)
+        )
         matrix = inputs.numeric(table)
         self._matrix = matrix.tocsr() if sparse.issparse(matrix) else np.asarray(matrix)
         self._y = inputs.numbers_of(y) if self._is_regression else inputs.labels_of(y)
@@ -580,7 +583,7 @@ def _require_usual(estimator: Any) -> None:
         if name in usual and name != "holdout" and getattr(estimator, name) != usual[name]:
             raise ParameterError(
                 argument=f"estimator__{name}",
-                rule="must keep its default: the search has one guarantee, and sets it",
+                rule="must keep its default, because the search sets it",
                 got=shown(getattr(estimator, name)),
                 remedy=f"Give {arg(name)} to PrivateSearch, if it has this parameter.",
             )

@@ -18,11 +18,12 @@ from dperm import checks
 from dperm.accounting.budget import Budget
 from dperm.checks import shown
 from dperm.data.arrays import Floats
-from dperm.data.bounded import enforce, invalid_rows, too_many_rows
+from dperm.data.bounded import BoundedData, enforce, invalid_rows
 from dperm.data.canonical import CanonicalColumn, canonical_column, cell_labels, label_text, row_count
 from dperm.data.columns import Numeric, Unseen
 from dperm.data.encoder import PublicEncoder
 from dperm.data.pipeline_steps import UNKNOWN, checked_transformers, is_in_joblib_worker
+from dperm.data.raw_passes import RawPasses
 from dperm.data.schema import Schema, TargetSchema
 from dperm.data.score_sources import checked_score_source
 from dperm.data.space import FeatureSpace
@@ -31,7 +32,8 @@ from dperm.data.tables import column_names, raw_columns
 from dperm.erm.loss import Loss
 from dperm.errors import AssumptionError, DataError, DpermWarning, LeakError, ParameterError
 from dperm.evaluation import Metrics
-from dperm.evaluation.plan import declared_groups, warn_few_evaluated
+from dperm.evaluation.plan import EvaluationPlan, declared_groups, warn_few_evaluated
+from dperm.evaluation.records import PrivateScores
 from dperm.mechanisms.run import Run, prepare_release
 from dperm.methods.declared_event import EventMethod
 from dperm.methods.defaults import default_clip, descent_clip
@@ -40,16 +42,19 @@ from dperm.methods.plan import Plan, row_limit
 from dperm.methods.sampled_gradient import SampledGradient
 from dperm.noise import NotPrivateBits
 from dperm.noise.bits import Bits, Stream, SystemBits
-from dperm.pipeline.holdout import HOLDOUT_RULE, MOST_HOLDOUT, RecordSplit
+from dperm.pipeline.holdout import HOLDOUT_RULE, MOST_HOLDOUT, RecordCoins, RecordSplit
 from dperm.pipeline.plan import EVALUATING, PREPARING, TRAINING, TablePlan
 from dperm.preparation.plan import PrivateColumns, warn_few_records
 from dperm.preparation.prepared import Encoding, PreparedTable, TargetKind
+from dperm.preparation.table_columns import GroupedColumns
 from dperm.presentation.spelling import arg
+from dperm.presentation.user_line import level_of_user
 from dperm.privacy import Adjacency, Record, Release
 from dperm.privacy.digest import digest
 from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement
 from dperm.report import statement as make_statement
+from dperm.report.engine_facts import ENGINE
 from dperm.report.run_facts import SCORES
 from dperm.sklearn import files, parameters
 from dperm.sklearn.files import prefers_sparse
@@ -57,6 +62,19 @@ from dperm.sklearn.fit_result import FitResult, PrivateData, prepared_fit_result
 from dperm.sklearn.labels import PublicLabels
 from dperm.sklearn.metric_plots import MetricPlots
 from dperm.sklearn.metrics import class_scores
+from dperm.sklearn.table_groups import (
+    CheckedRecords,
+    GroupedRecords,
+    LabelRule,
+    RawTable,
+    Scorer,
+    checked_columns,
+    counted_rows,
+    no_training_records,
+    raw_table,
+    refuse_table,
+    require_few_rows,
+)
 
 _STAND_IN = "any column"
 LABELS = "y"
@@ -95,8 +113,36 @@ class _PrivateTable:
     labels: CanonicalColumn
     target: str
     evaluation: "_EvaluationRecords | None" = None
+    unseen: Unseen = "other"
     unknown: tuple[str, ...] = ()
     scored: str = ""
+
+    @property
+    def is_evaluated(self) -> bool:
+        """Whether there is an evaluation part, which may have no records."""
+        return self.evaluation is not None
+
+    @property
+    def engine_facts(self) -> dict[str, str]:
+        """No facts: no engine reads a table in memory."""
+        return {}
+
+    def bounded(self, encoder: PublicEncoder, space: FeatureSpace, labels: PublicLabels, most_rows: int) -> BoundedData:
+        """Return the training records, encoded by a released schema."""
+        table = joined_columns({} if self.columns is None else self.columns.raw, self.declared)
+        features = encoder.transform(table, sparse=prefers_sparse(encoder), unseen=self.unseen)
+        y = cell_labels(self.labels, labels.classes)
+        if not len(y):  # the coins chose no training record
+            return no_training_records(encoder, space, labels)
+        return enforce(features, y, space, labels.target, invalid="drop", most_rows=most_rows)
+
+    def metrics(self, plan: EvaluationPlan, encoder: PublicEncoder, score: Scorer, stream: Stream) -> Metrics:
+        """Return the private metrics of the evaluation records."""
+        assert self.evaluation is not None
+        return plan.draw(score(self.evaluation.table, self.evaluation.labels), stream)
+
+    def close(self) -> None:
+        """Do nothing: the table belongs to the caller."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +151,42 @@ class _EvaluationRecords:
 
     table: Mapping[str, object]
     labels: CanonicalColumn
+
+
+@dataclass(frozen=True)
+class _Scorer:
+    """Function of records: their labels, predictions and groups, as an evaluation reads them; picklable.
+
+    Attributes
+    ----------
+    encoder
+        Released encoder.
+    model
+        Released model.
+    plan
+        Plan of the evaluation, with classes or a label range.
+    """
+
+    encoder: PublicEncoder
+    model: Any
+    plan: EvaluationPlan
+
+    def __call__(self, columns: Mapping[str, object], labels: CanonicalColumn) -> PrivateScores:
+        """Return the records of an evaluation.
+
+        Sparse rows are multiplied row by row, so the score of a record depends on no other record. Products of dense
+        rows may differ in the last digit with the number of rows.
+        """
+        rows = self.encoder.transform(columns, sparse=True, unseen="other")
+        some = rows.shape[0] > 0  # the coins may choose no record, and predictions of no rows would raise an error
+        scores = predictions = None
+        if self.plan.task is TargetKind.REGRESSION:
+            predictions = self.model.predict(rows) if some else np.empty(0)
+        else:
+            classes = tuple(self.model.classes_.tolist())
+            scores = class_scores(self.model, rows, classes) if some else np.empty((0, len(classes)))
+        groups = None if self.plan.groups is None else columns[self.plan.groups.column]
+        return self.plan.read(labels, scores, predictions=predictions, groups=groups)
 
 
 class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
@@ -125,8 +207,8 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
         """Whether the classes or the range of the target are declared."""
 
     @abstractmethod
-    def _require_labels(self, labels: CanonicalColumn) -> None:
-        """Raise DataError for labels outside their declaration."""
+    def _label_rule(self) -> LabelRule:
+        """Return the function that raises DataError for labels outside their declaration."""
 
     def _features(self, columns: Sequence[str], target: str | None) -> list[str]:
         """Return the names of the feature columns."""
@@ -142,11 +224,11 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
         Parameters
         ----------
         columns : sequence of str
-            Names of the columns; ``target`` does not count as a feature.
+            Names of the columns of the table; the column ``target`` does not count as a feature.
         target : str, default=None
             Name of the column to predict.
         n : int, default=None
-            Number of rows under replace_one, where it is public.
+            Number of rows under replace_one, where this number is public.
 
         Returns
         -------
@@ -198,16 +280,18 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
         return _Training(space, labels, training)
 
     def fit(self, X: object, y: object = None, *, target: str | None = None) -> Self:
-        """Release the schema of a private table and a model of it, and charge both together to ``ledger``.
+        """Release the schema, the model and the metrics of a private table, and charge them together to ``ledger``.
 
         Parameters
         ----------
         X : table
-            pandas or polars data frame, Arrow table, or mapping of names to columns.
-        y : array-like, default=None
-            Labels, one for each record.
+            pandas or polars data frame, Arrow table, mapping of names to columns, table of any size from
+            `dperm.data.table`, or Dask frame.
+        y : array-like or str, default=None
+            Labels, one for each record; not needed if ``target`` is given. For a table of `dperm.data.table`, the name
+            of a column.
         target : str, default=None
-            Column of X to predict, instead of y.
+            Name of the column of X to predict.
 
         Returns
         -------
@@ -218,19 +302,22 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
         ------
         DataError
             If X is not a table with columns of equal length, or a declared column violates its declaration. Nothing is
-            charged. Cell values of other columns never cause an error.
+            charged. Cell values of undeclared columns never cause an error.
         LeakError
-            If scikit-learn evaluates the model on the private data and ``allow_unprotected_scores`` is False, or if X
-            was transformed by a fitted transformer. Nothing is charged.
+            If scikit-learn evaluates the model on the private data and ``allow_unprotected_scores`` is False, or if a
+            transformer fitted to the private data has transformed X. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the fit. Nothing is charged.
         AssumptionError
             If fewer than two classes, or no range of the labels, could be released. The charge is not refunded. The
             released schema is kept: ``schema_``, ``prepared_``, ``record_``, ``guarantee_``, ``profile_``, ``plan_``,
-            ``n_records_`` and ``statement_`` are set as after a fit. There is no ``model_``.
+            ``n_records_`` and ``statement_`` are set as after a fit, but ``model_`` is not set.
         """
         if (y is None) == (target is None):
             raise ParameterError("a fit needs y, or target= with the name of a column of X, and not both.")
+        raw = raw_table(X, y, target)
+        if raw is not None:
+            return self._fit_groups(raw)
         names, budget = column_names(X), parameters.budget_of(self.ledger)
         if target is not None and target not in names:
             raise DataError(f"the table must have a column named {shown(target)}.")
@@ -259,6 +346,62 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
             scored=scored,
         )
 
+    def _fit_groups(self, raw: RawTable) -> Self:
+        """Fit to a table in row groups; see `fit`."""
+        assert raw.target is not None
+        target, budget = raw.target, parameters.budget_of(self.ledger)
+        seed = parameters.seed_of(self.random_state)
+        scored = checked_score_source(self.allow_unprotected_scores)
+        unknown = _unknown_transformers(budget, seeded=seed is not None)
+        adjacency, passes, records = Adjacency.of(self.adjacency), RawPasses(raw.table), None
+        try:
+            rows = counted_rows(passes, raw) if adjacency is Adjacency.REPLACE_ONE else None
+            plan = self.plan(raw.features, target, public_rows(adjacency, self.n, rows))
+            self._require_grouped(plan)
+            if plan.preparation is not None:
+                warn_few_records(plan.preparation, plan.n, stacklevel=3)
+            if plan.evaluation is not None and plan.n is not None:
+                warn_few_evaluated(plan.evaluation, plan.holdout * plan.n, stacklevel=3)
+            bits = SystemBits() if seed is None else NotPrivateBits(seed)
+
+            def read() -> GroupedRecords:
+                nonlocal records
+                records = replace(
+                    self._read_groups(plan, passes, target, coins=bits.stream()), unknown=unknown, scored=scored
+                )
+                return records
+
+            return self._run(plan, read, budget, bits=bits, scored=scored)
+        finally:
+            if records is not None:
+                records.close()
+            passes.close()
+
+    def _require_grouped(self, plan: TablePlan) -> None:
+        """Raise ParameterError for a method that needs all rows in memory."""
+        columns = len(plan.declared) + (0 if plan.preparation is None else len(plan.preparation.columns))
+        training = self._training_of(plan, self._estimator(_stand_in(plan)), columns=columns).plan
+        if training.rows_in_memory:
+            raise ParameterError(
+                argument="X",
+                rule=f"must be in memory for {arg('method', training.method)}, because {training.rows_in_memory}",
+                got="a table in row groups",
+            )
+
+    def _read_groups(self, plan: TablePlan, passes: RawPasses, target: str, *, coins: Stream) -> GroupedRecords:
+        """Return the records of a table in row groups, after the checks of `_read`."""
+        preparation = plan.preparation
+        check = CheckedRecords(
+            PublicEncoder(plan.declared) if plan.declared else None, self._unseen, target, self._checked_rule()
+        )
+        names = () if preparation is None else preparation.names
+        columns = checked_columns(passes, check, counted=() if plan.holdout else names, others=(target,))
+        require_few_rows(passes.rows, row_limit(plan.n))
+        flips = RecordCoins.of(passes.rows, holdout=plan.holdout, stream=coins) if plan.holdout else None
+        if preparation is not None and flips is not None:
+            columns = GroupedColumns.of(passes, names, flips.training)
+        return GroupedRecords(passes, None if preparation is None else columns, target, flips, self._unseen)
+
     def _read(
         self, plan: TablePlan, table: object, labels: object, target: str, *, coins: Stream | None
     ) -> "_PrivateTable":
@@ -277,15 +420,15 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
             raise DataError("the features and the labels must have the same number of records.")
         if not count:
             raise DataError("the table must have at least one record.")
-        if count > row_limit(plan.n):
-            raise too_many_rows(row_limit(plan.n))
+        require_few_rows(count, row_limit(plan.n))
         if declared:
             PublicEncoder(plan.declared).transform(declared, sparse=True, unseen=self._unseen)
-        if self._declares_labels() and invalid_rows(self.invalid) == "raise":
-            self._require_labels(column)
+        rule = self._checked_rule()
+        if rule is not None:
+            rule(column)
         if not plan.holdout:
             private = None if preparation is None else preparation.read(features, column)
-            return _PrivateTable(private, declared, column, target)
+            return _PrivateTable(private, declared, column, target, unseen=self._unseen)
         assert coins is not None
         split = RecordSplit.by_coins(count, holdout=plan.holdout, stream=coins)
         return replace(
@@ -303,7 +446,12 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
             TablePart({name: features[name] for name in plan.declared}, rows),
             labels.part(rows),
             target,
+            unseen=self._unseen,
         )
+
+    def _checked_rule(self) -> LabelRule | None:
+        """Return the rule that all labels must satisfy; None if invalid labels are left out, or nothing is declared."""
+        return self._label_rule() if self._declares_labels() and invalid_rows(self.invalid) == "raise" else None
 
     @property
     def _unseen(self) -> Unseen:
@@ -313,7 +461,7 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
     def _run(
         self,
         plan: TablePlan,
-        table: Callable[[], "_PrivateTable"],
+        table: Callable[[], "_PrivateTable | GroupedRecords"],
         budget: Budget | None,
         *,
         bits: Bits,
@@ -324,11 +472,12 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
             with np.errstate(all="ignore"):
                 found = self._draw(plan, run)
             if isinstance(found, PreparedTable):
-                alone = run.released(found)
+                alone, engine = run.released(found), run.value.engine_facts
             else:
                 fitted = prepared_fit_result(found, plan, run)
         if isinstance(found, PreparedTable):
-            self._set_schema(alone.with_public({**alone.record.public, **({SCORES: scored} if scored else {})}), plan)
+            more = {**({SCORES: scored} if scored else {}), **({ENGINE: engine} if engine else {})}
+            self._set_schema(alone.with_public({**alone.record.public, **more}), plan)
             raise AssumptionError(_NO_LABELS[self.task], remedy=_MORE)
         return self._set_fitted(found, fitted, plan)
 
@@ -353,7 +502,7 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
-    def _draw(self, plan: TablePlan, run: "Run[_PrivateTable]") -> "_TrainedModel | PreparedTable":
+    def _draw(self, plan: TablePlan, run: "Run[_PrivateTable | GroupedRecords]") -> "_TrainedModel | PreparedTable":
         """Release the schema, train on the records encoded by it, and evaluate the model on other records.
 
         Each stage is recorded with its digest as soon as it ends.
@@ -369,37 +518,36 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
             return prepared
         found = self._train(plan, private, prepared, estimator, stream)
         run.record_stage(TRAINING, {"digest": digest(found.theta)})
-        if private.evaluation is None:
+        if not private.is_evaluated:
             return found
-        metrics = self._evaluate(plan, private.evaluation, found, stream)
+        metrics = self._evaluate(plan, private, found, stream)
         run.record_stage(EVALUATING, {"digest": digest(metrics)})
         return replace(found, metrics=metrics)
 
     def _train(
-        self, plan: TablePlan, private: "_PrivateTable", prepared: PreparedTable, estimator: Any, stream: Stream
+        self,
+        plan: TablePlan,
+        private: "_PrivateTable | GroupedRecords",
+        prepared: PreparedTable,
+        estimator: Any,
+        stream: Stream,
     ) -> "_TrainedModel":
         """Train on the training records, encoded by the released schema."""
         encoder = prepared.encoder
-        table = joined_columns({} if private.columns is None else private.columns.raw, private.declared)
-        features = encoder.transform(table, sparse=prefers_sparse(encoder), unseen=self._unseen)
-        stage = self._training_of(plan, estimator, columns=features.shape[1])
+        stage = self._training_of(plan, estimator, columns=len(encoder.feature_names))
         space, labels, training = stage.space, stage.labels, stage.plan
-        y = cell_labels(private.labels, labels.classes)
-        if not len(y):  # the coins chose no training record: one record of weight 0 stands for none, without an error
-            missing = {name: [None] for name in encoder.columns}
-            features = encoder.transform(missing, sparse=prefers_sparse(encoder), unseen="other")
-            y = np.array([np.nan])
         data = PrivateData(
-            features,
-            y,
+            None,  # the records are read below
+            None,
             space=space,
             labels=labels,
             names=None,
             invalid="drop",
             fitted_transformers=private.unknown,
             unprotected_scores=private.scored,
+            engine=private.engine_facts,
         )
-        bounded = enforce(features, y, space, labels.target, invalid="drop", most_rows=training.most_rows)
+        bounded = private.bounded(encoder, space, labels, training.most_rows)
         known = (
             {"range": estimator.label_range} if labels.classes is None else {"classes": tuple(labels.classes.tolist())}
         )
@@ -410,24 +558,17 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
         )
 
     def _evaluate(
-        self, plan: TablePlan, records: "_EvaluationRecords", found: "_TrainedModel", stream: Stream
+        self, plan: TablePlan, private: "_PrivateTable | GroupedRecords", found: "_TrainedModel", stream: Stream
     ) -> "Metrics":
         """Return private metrics of the model on records that no other stage has read (T71, T85, T88)."""
         assert plan.evaluation is not None
         encoder, estimator = found.schema.encoder, clone(found.estimator)
         model = estimator._set_fitted(without_release(found.theta, found.data), FeatureColumns(encoder))
-        rows = encoder.transform(records.table, sparse=prefers_sparse(encoder), unseen="other")
-        some = rows.shape[0] > 0  # the coins may choose no record, and predictions of no rows would raise an error
         if self.task is TargetKind.REGRESSION:
             evaluation = plan.evaluation.with_labels(label_range=estimator.label_range)
-            scores, predictions = None, model.predict(rows) if some else np.empty(0)
         else:
             evaluation = plan.evaluation.with_labels(classes=model.classes_.tolist())
-            classes = tuple(model.classes_.tolist())
-            scores, predictions = class_scores(model, rows, classes) if some else np.empty((0, len(classes))), None
-        groups = None if evaluation.groups is None else records.table[evaluation.groups.column]
-        private = evaluation.read(records.labels, scores, predictions=predictions, groups=groups)
-        return evaluation.draw(private, stream)
+        return private.metrics(evaluation, encoder, _Scorer(encoder, model, evaluation), stream)
 
     def _set_fitted(self, found: _TrainedModel, fitted: FitResult, plan: TablePlan) -> Self:
         prepared = found.prepared
@@ -446,7 +587,7 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
         if plan.preparation is None:
             return
         for fact in prepared.warnings:
-            warnings.warn(fact.describe(arg), DpermWarning, stacklevel=4)
+            warnings.warn(fact.describe(arg), DpermWarning, stacklevel=level_of_user())
         needed, records = plan.preparation.records_needed, prepared.records / (1 - plan.holdout)
         if plan.goal.adjacency is Adjacency.ADD_REMOVE and not plan.warnings(plan.n) and records < needed / 4:
             warnings.warn(
@@ -454,7 +595,7 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
                 f"detect a range of values that contains 2 % of the records (T91). Many columns may have been left "
                 f"out. Declare {arg('columns')}, or give a larger epsilon.",
                 DpermWarning,
-                stacklevel=4,
+                stacklevel=level_of_user(),
             )
 
     def predict(self, X: object) -> NDArray[Any]:
@@ -475,6 +616,7 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
 
     def _encoded(self, X: object) -> Any:
         check_is_fitted(self)
+        refuse_table(X, "predictions")
         encoder = self.schema_.encoder
         return encoder.transform(X, sparse=prefers_sparse(encoder), unseen="other")
 
@@ -505,15 +647,16 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
         self.model_.write_statement(path, fields=fields, overwrite=overwrite)
 
     def noise_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return intervals for the coefficients without noise, if the method adds all of its noise to them.
+        """Return intervals for the coefficients that the same fit would have without its noise.
 
-        `PrivateTableClassifier` and `PrivateTableRegressor` have no such method. A `PrivatePipeline` has one with a
-        model of ``method="output"``.
+        The intervals are known only if the training method adds all of its noise to the coefficients. This is the case
+        for a `PrivatePipeline` whose model has ``method="output"``, but not for `PrivateTableClassifier` and
+        `PrivateTableRegressor`.
 
         Parameters
         ----------
         level : float, default=0.95
-            Coverage probability of each interval, in (0, 1).
+            Coverage probability of each single interval, in (0, 1).
 
         Raises
         ------
@@ -617,7 +760,7 @@ def _unknown_transformers(budget: Budget | None, *, seeded: bool) -> tuple[str, 
         "private data, no guarantee covers it, so the statement does not rate the protection. Fit with n_jobs=None to "
         "have the pipeline checked.",
         DpermWarning,
-        stacklevel=3,
+        stacklevel=level_of_user(),
     )
     return (UNKNOWN,)
 

@@ -4,6 +4,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from dperm import checks
 from dperm.data.arrays import Floats
-from dperm.data.canonical import CanonicalColumn, canonical_cell, label_text
+from dperm.data.canonical import canonical_cell, label_text
 from dperm.data.columns import AnyColumn
 from dperm.data.labels import declared_classes
 from dperm.data.space import checked_pair
@@ -25,20 +26,22 @@ from dperm.pipeline.holdout import HOLDOUT
 from dperm.pipeline.plan import TablePlan
 from dperm.preparation.prepared import PreparedTable, TargetKind
 from dperm.presentation.spelling import arg
+from dperm.presentation.user_line import level_of_user
 from dperm.privacy import Adjacency
 from dperm.sklearn.classifiers import PrivateLogisticRegression
 from dperm.sklearn.regressors import PrivateLinearRegression
 from dperm.sklearn.table_fit import PrivateTableModel, require_declared_classes, require_numbers
+from dperm.sklearn.table_groups import LabelRule
 
 
 @final
 class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
-    """Logistic regression on a raw table, without public bounds, categories or classes.
+    """Logistic regression on raw tables, with no need for public bounds, categories or classes.
 
     One release with one guarantee contains a private schema (kinds, ranges, bins, categories and classes, T72-T75), a
-    model of the encoded table, and its metrics on held-out records (T71, T85). All noise levels are fixed, and the
-    budget is checked, before the table is read (T70). The budget is charged before any noise is drawn. The column names
-    must be public, and under replace_one also the number of records.
+    model of the encoded table, and the metrics of the model on held-out records (T71, T85). All noise levels are fixed,
+    and the budget is checked, before the table is read (T70). The budget is charged before any noise is drawn. The
+    column names must be public and, under replace_one, also the number of records.
 
     Parameters
     ----------
@@ -51,27 +54,30 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
     columns : mapping of str to Numeric or Categorical, default=None
         Public declarations of some columns, which cost nothing.
     classes : sequence of labels, default=None
-        Public labels, which cost nothing; None finds them privately.
+        Public labels, which cost nothing; None finds the labels privately.
     most_classes : int, default=2
         Upper limit on the number of classes; it must be public. Records of rarer classes contribute nothing.
     encoding : {"auto", "bins", "scaled"}, default="auto"
-        Encoding of prepared columns of numbers. "bins" uses indicators of bins in addition to the scaled number (T75).
-        "scaled" uses the scaled number alone, (x - median) / spread clipped to [-1, 1]. "scaled" suits wide tables:
-        rows are scaled down to a private median of their norms (T76). "auto" chooses "scaled" for more than 200 feature
-        columns, and "bins" otherwise.
+        Encoding of undeclared columns of numbers. "bins" uses indicators of bins in addition to the scaled number
+        (T75). "scaled" uses the scaled number alone: (x - median) / spread, clipped to [-1, 1], as in `PrivateScaler`.
+        It suits wide tables, because rows are scaled down to a private median of their norms (T76). "auto" chooses
+        "scaled" for more than 200 feature columns, and "bins" otherwise.
     clip : float, default=None
         Clipping norm of a record's gradient, as in `PrivateLogisticRegression`.
     n : int, default=None
-        Public number of records under add_remove; never compared with the data.
+        Public number of records under add_remove, where it is never compared with the data.
     invalid : {"raise", "drop"}, default="raise"
-        With "drop", values outside the declarations of ``columns`` count as missing or other, and records with labels
-        outside ``classes`` contribute nothing.
+        Treatment of undeclared categories and of text in numeric columns of ``columns``, of missing values that a
+        declaration does not allow, and of labels outside ``classes``. "raise" raises DataError. With "drop", such
+        values count as missing or as ``other``, and records with such labels contribute nothing. Numbers outside their
+        bounds are always clipped.
     holdout : float, default=0.1
-        Probability, at most 0.5, with which a secret coin flip makes a record an evaluation record. ``metrics_`` are
-        computed from these records alone, at no further cost (T71). 0 trains on all records, without ``metrics_``.
+        Probability, at most 0.5, with which a secret coin flip makes a record an evaluation record. ``metrics_`` is
+        computed from the evaluation records alone, at no further cost (T71). With 0, all records are training records.
     groups : mapping of str to sequence, default=None
-        Column of X and its public groups, such as ``{"region": ["north", "south"]}``; ``metrics_`` then has metrics for
-        each group too. The noise grows by a factor of at most sqrt(2).
+        Mapping from the name of one column of X to its public groups, such as ``{"region": ["north", "south"]}``.
+        ``metrics_`` then contains metrics for each group too, and the noise of all metrics grows by a factor of at most
+        sqrt(2).
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
     allow_unprotected_scores : bool, default=False
@@ -84,19 +90,31 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
     model_ : PrivateLogisticRegression
         Fitted model of the encoded table.
     schema_ : Schema
-        Released schema: encoder and classes.
+        Released schema: the encoder and the classes.
     classes_ : ndarray
-        Classes found, sorted.
+        Declared or released classes, sorted.
     guarantee_ : ApproxDP or None
         Guarantee of the schema, the model and the metrics together; None for a seeded fit.
     profile_, record_, statement_
-        Privacy profile, public facts and statement of the release.
+        Privacy profile, public facts and privacy statement of the release.
     plan_ : TablePlan
         Plan made from public numbers.
     metrics_ : Metrics or None
         Private metrics of the model on the evaluation records, with intervals; None if ``holdout`` is 0.
-    n_records_ : float
-        Noisy number of records.
+    n_records_ : float or None
+        Noisy number of records; None if the columns and the labels are all declared.
+
+    Notes
+    -----
+    *Tables of any size.* ``fit`` also reads a table of `dperm.data.table`, or a Dask frame, in row groups. It releases
+    the numbers that it would release for the same records in memory, for any cuts into row groups and any engine
+    (T203). A pass counts the rows (only under replace_one). Further passes check the declared parts, count the profile,
+    the values and the row norms (only for "scaled"), encode the training records, and compute the metrics. Without
+    ``holdout``, the check and the profile are one pass, and there are no metrics. A row group that differs between two
+    passes is refused (T206).
+
+    The memory of a row group is bounded, except for a dictionary of the distinct values of each text column, such as a
+    column of names. The fitted model predicts tables in memory only.
 
     Examples
     --------
@@ -176,22 +194,23 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes, one score per row, positive for ``classes_[1]``; with more, one column per class.
+            With two classes, one score per row; a positive score predicts ``classes_[1]``. With more than two classes,
+            one column of scores per class.
         """
         rows = self._encoded(X)
         return np.asarray(self.model_.decision_function(rows))
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """Classes found, sorted."""
+        """Declared or released classes, sorted."""
         classes: NDArray[Any] = self.model_.classes_
         return classes
 
     def _declares_labels(self) -> bool:
         return self.classes is not None
 
-    def _require_labels(self, labels: CanonicalColumn) -> None:
-        require_declared_classes(labels, distinct_classes(self.classes))
+    def _label_rule(self) -> LabelRule:
+        return partial(require_declared_classes, classes=tuple(distinct_classes(self.classes)))
 
     def _most_classes(self) -> int:
         if self.classes is not None:
@@ -217,23 +236,30 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
                 f"the preparation found {found} classes, more than {arg('most_classes', self._most_classes())}: the "
                 f"model knows the most frequent ones only.",
                 DpermWarning,
-                stacklevel=4,
+                stacklevel=level_of_user(),
             )
 
 
 @final
 class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
-    """Linear regression on a raw table, without public bounds, categories or range of the target.
+    """Linear regression on raw tables, with no need for public bounds, categories or a public label range.
 
-    One release with one guarantee contains a private schema (with the range of the labels), a model of the encoded
+    One release with one guarantee contains a private schema (including the range of the labels), a model of the encoded
     table, and the metrics of the model on held-out records (T88). See `PrivateTableClassifier`.
 
     Parameters
     ----------
-    epsilon, delta, adjacency, columns, encoding, clip, n, invalid, holdout, groups, ledger, random_state
+    epsilon, delta, adjacency, columns, encoding, n, holdout, groups, ledger, allow_unprotected_scores, random_state
         See `PrivateTableClassifier`.
+    clip : float, default=None
+        Residual beyond which gradients are clipped, as in `PrivateLinearRegression`.
+    invalid : {"raise", "drop"}, default="raise"
+        Treatment of undeclared categories and of text in numeric columns of ``columns``, of missing values that a
+        declaration does not allow and, if ``label_range`` is declared, of labels that are not numbers. "raise" raises
+        DataError. With "drop", such values count as missing or as ``other``, and records with such labels contribute
+        nothing. Numbers outside their bounds are always clipped.
     label_range : (low, high), default=None
-        Public range of the labels, which costs nothing; None finds it privately.
+        Public range of the labels, which costs nothing; None finds a range privately.
     clip_predictions : bool, default=True
         Whether ``predict`` clips predictions to the range of the labels.
 
@@ -304,8 +330,8 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
     def _declares_labels(self) -> bool:
         return self.label_range is not None
 
-    def _require_labels(self, labels: CanonicalColumn) -> None:
-        require_numbers(labels)
+    def _label_rule(self) -> LabelRule:
+        return require_numbers
 
 
 MOST_CLASSES_HINT = "It is the upper limit on the number of classes, at least 2, and must be public."

@@ -43,16 +43,16 @@ _SIZES: dict[Method, Callable[..., int]] = {
 
 @dataclass(frozen=True)
 class MethodBound:
-    """Proved bound of one method on n records, at its best Lambda or number of steps.
+    """Proved bound on the excess risk of one method for n records, with the best Lambda or number of steps.
 
     Attributes
     ----------
     method
         ``"output"``, ``"objective"`` or ``"gradient"``.
     bound
-        Bound on the expected excess risk per record, rounded up.
+        Bound on the expected excess risk (of the mean loss, not of the sum), rounded up.
     noise
-        Standard deviation of the noise per coordinate, also for gamma-norm noise.
+        Standard deviation of each coordinate of the noise, rounded up, for Gaussian and for gamma-norm noise.
     noise_kind
         Noise distribution, and the quantity to which the noise is added.
     regularization
@@ -60,10 +60,10 @@ class MethodBound:
     steps
         Number T of gradient steps, often more than is practical; None for the other methods.
     says_nothing
-        Whether the bound is vacuous: no smaller than the excess risk of theta = 0, which needs no data
-        (`LearningProblem.zero_excess`).
+        Whether the bound is vacuous: at least `LearningProblem.zero_excess`, the largest excess risk of the model theta
+        = 0, which needs no data.
     tags
-        Tags of the theorems.
+        Tags of the theorems that give the bound and the noise, such as "T57".
     """
 
     method: Method
@@ -183,12 +183,12 @@ class SmallestSample:
     Attributes
     ----------
     n
-        Smallest number of records.
+        Smallest number of records at which the bound of a method reaches the target.
     best
-        The method that needs the fewest records, with its bound at n records.
+        The method that needs the fewest records, with its bound for n records.
     each
-        Pairs of a method name and the number of records that the method needs, fewest first. Methods that need more
-        than 2^53 records are left out.
+        Pairs of a method name and the number of records that the method needs, in increasing order of this number.
+        Methods that need more than 2^53 records are left out.
     """
 
     n: int
@@ -205,11 +205,12 @@ def compare_methods(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> tuple[MethodBound, ...]:
-    """Return the bounds of all methods for n records, smallest first (T57, T48a; T56a, T48 for ``risk="empirical"``).
+    """Return the bounds of output, objective and gradient perturbation for n records, smallest bound first.
 
-    With delta = 0 gradient perturbation is left out: its noise is Gaussian, and T48 has no pure version. With delta >
-    0, the other methods use Gaussian or gamma-norm noise, whichever gives the smaller bound, since a pure guarantee
-    implies an approximate guarantee.
+    The bounds are T57 and T48a for the population risk, and T56a and T48 for the empirical risk. With delta = 0,
+    gradient perturbation is left out, because its noise is Gaussian and T48 has no pure version. With positive delta,
+    the other two methods use Gaussian or gamma-norm noise, whichever gives the smaller bound. Gamma-norm noise is
+    allowed because a pure guarantee implies an approximate guarantee.
 
     Parameters
     ----------
@@ -218,9 +219,9 @@ def compare_methods(
     n
         Number of records.
     epsilon, delta, adjacency
-        Guarantee; delta = 0 for pure DP.
+        Epsilon, delta and neighbouring relation of the guarantee; delta = 0 for pure DP.
     risk
-        "population" or "empirical".
+        Kind of risk: "population" (expected loss on new records) or "empirical" (mean loss on the given records).
 
     Returns
     -------
@@ -249,7 +250,7 @@ def best_method(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> MethodBound:
-    """Return the method with the smallest bound for n records (T57, T48a, T56a, T48).
+    """Return the smallest bound for n records, with the method that has this bound (T57, T48a, T56a, T48).
 
     Parameters
     ----------
@@ -264,12 +265,12 @@ def best_method(
     delta
         Delta of the guarantee; 0 for pure DP.
     risk
-        "population" or "empirical".
+        Kind of risk: "population" (expected loss on new records) or "empirical" (mean loss on the given records).
 
     Returns
     -------
     MethodBound
-        Bound of the best method.
+        The bound and its method.
     """
     return compare_methods(problem, n, epsilon=epsilon, adjacency=adjacency, delta=delta, risk=risk)[0]
 
@@ -283,14 +284,14 @@ def smallest_sample(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> SmallestSample:
-    """Return the smallest n at which the bound of some method is at most ``excess`` (T57, T48a, T56a, T48).
+    """Return the smallest n at which the bound of at least one method is at most ``excess`` (T57, T48a, T56a, T48).
 
     Parameters
     ----------
     problem
         Constants of the problem.
     excess
-        Target for the expected excess risk per record.
+        Target for the expected excess risk (of the mean loss, not of the sum).
     epsilon, delta, adjacency, risk
         See `compare_methods`.
 
@@ -302,7 +303,7 @@ def smallest_sample(
     Raises
     ------
     ParameterError
-        If no method reaches the target with 2^53 records.
+        If an argument is out of range, or no method reaches the target with 2^53 records.
 
     Examples
     --------

@@ -22,16 +22,19 @@ BETA = "It is the largest probability of failure of the bound."
 class FiniteClassRisk:
     """Bound on the excess population risk of the selected hypothesis, with its terms (T59).
 
+    Here H is the number of hypotheses, n is the number of records, and beta is the probability that the bound fails.
+    The rate r of the exponential mechanism is epsilon/2 under replace-one and epsilon under add/remove.
+
     Attributes
     ----------
     bound
         The bound, capped at 1, rounded up.
     deviation
-        Distance between empirical and true risks: sqrt(ln(4H/beta)/(2n)) for any hypothesis, ln(2H/beta)/n in the
-        realizable case.
+        Bound sqrt(ln(4H/beta)/(2n)) on the distance between the empirical and the population risk of any hypothesis; in
+        the realizable case, the term D = ln(2H/beta)/n.
     selection
-        Excess of the empirical risk of the selected hypothesis over the smallest empirical risk: ln(2H/beta)/(n r),
-        where r is the rate.
+        Bound ln(2H/beta)/(n r) on the difference between the empirical risk of the selected hypothesis and the smallest
+        empirical risk.
     """
 
     bound: float
@@ -42,11 +45,11 @@ class FiniteClassRisk:
 def finite_class_empirical_gap(
     hypotheses: int, n: int, *, epsilon: float, beta: float, adjacency: Adjacency | str
 ) -> float:
-    """Return a bound on the excess empirical risk of the selected hypothesis (T59).
+    """Return a bound on the excess empirical risk of the hypothesis selected by the exponential mechanism (T59).
 
-    The excess is relative to the smallest empirical risk in the class. By T8 the bound is 2 ln(H/beta)/(n eps) under
-    replace-one, and half as much under add/remove. For a threshold on a grid, with H = G rules and errors as losses,
-    T61 gives the same bound, 2 (ln G + ln(1/beta))/(n eps).
+    The excess is relative to the smallest empirical risk in the class. By T8, the bound is 2 ln(H/beta)/(n eps) under
+    replace-one, and half as much under add/remove. For a private threshold on a grid, where the hypotheses are G rules
+    and the losses are errors, T61 gives the same bound, 2 (ln G + ln(1/beta))/(n eps).
 
     Parameters
     ----------
@@ -57,7 +60,7 @@ def finite_class_empirical_gap(
     epsilon
         Epsilon of the guarantee.
     beta
-        Probability that the bound fails.
+        Largest probability that the bound fails, in (0, 1).
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
@@ -80,13 +83,13 @@ def finite_class_excess_risk(
 ) -> FiniteClassRisk:
     """Return a bound on the excess risk of the selected hypothesis over the best hypothesis of the class.
 
-    Theorem T59, replace-one (under add/remove the last term is halved).
-        2 sqrt(ln(4H/beta)/(2n)) + 2 ln(2H/beta)/(n eps).
-        In the realizable case (some hypothesis has risk 0): D + G + sqrt(D (D + 2G)) <= 2 (D + G), with D =
-        ln(2H/beta)/n and G = 2 ln(2H/beta)/(n eps).
+    The exponential mechanism selects the hypothesis.
 
-    For the realizable case, T59 states only the order of magnitude; the theory page derives the constants. Erratum E25:
-    the table in the source omits the constants and the factor 2.
+    Theorem T59, replace-one (under add/remove, the terms with eps are halved).
+        The bound is 2 sqrt(ln(4H/beta)/(2n)) + 2 ln(2H/beta)/(n eps). In the realizable case (some hypothesis has risk
+        0), the bound is D + G + sqrt(D (D + 2G)) <= 2 (D + G), with D = ln(2H/beta)/n and G = 2 ln(2H/beta)/(n eps).
+
+    Erratum E25: the table in the source omits the constants and the factor 2.
 
     Parameters
     ----------
@@ -97,9 +100,9 @@ def finite_class_excess_risk(
     epsilon, adjacency
         Guarantee of the exponential mechanism.
     beta
-        Probability that the bound fails.
+        Largest probability that the bound fails, in (0, 1).
     realizable
-        Whether some hypothesis is known to have risk 0.
+        Whether some hypothesis is known to have population risk 0.
 
     Returns
     -------
@@ -131,22 +134,22 @@ def finite_class_sample_size(
     adjacency: Adjacency | str,
     realizable: bool = False,
 ) -> int:
-    """Return the smallest n at which the bound of T59 is at most ``excess``.
+    """Return the smallest n at which the bound of `finite_class_excess_risk` (T59) is at most ``excess``.
 
     Parameters
     ----------
     hypotheses
         Number H of hypotheses.
     excess
-        Target for the excess risk per record.
+        Target for the excess population risk per record.
     epsilon
         Epsilon of the guarantee.
     beta
-        Probability that the bound fails.
+        Largest probability that the bound fails, in (0, 1).
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     realizable
-        Whether some hypothesis is known to have risk 0.
+        Whether some hypothesis is known to have population risk 0.
 
     Returns
     -------
@@ -156,7 +159,7 @@ def finite_class_sample_size(
     Raises
     ------
     ParameterError
-        If an argument is out of range.
+        If an argument is out of range, or more than 2^53 records are needed.
     """
 
     def reached(n: int) -> bool:
@@ -185,10 +188,11 @@ def packing_sample_size(sets: int, epsilon: float, *, adjacency: Adjacency | str
     """Return a lower bound on the number of records that any epsilon-DP algorithm needs, by a packing argument.
 
     Theorem T60.
-        D_1, ..., D_K have n records each and disjoint sets of correct answers. An algorithm that is correct on each
-        with probability s needs n >= ln(s (K - 1)/(1 - s))/eps under replace-one, where any two of the data sets are at
-        most n replacements apart: 1 - s >= P(A(D_1) wrong) >= (K - 1) e^(-n eps) s. Under add/remove the data sets are
-        up to 2n steps apart, and the bound is halved.
+        Let the data sets D_1, ..., D_K have n records each and disjoint sets of correct answers. An algorithm A that is
+        correct on each of them with probability at least s needs n >= ln(s (K - 1)/(1 - s))/eps under replace-one. The
+        reason is that any two of the data sets are at most n replacements apart, so
+        1 - s >= P(A(D_1) wrong) >= (K - 1) e^(-n eps) s. Under add/remove, the data sets are up to 2n steps apart, and
+        the bound is halved.
 
     Erratum E20: the source prints K instead of K - 1, and A(D_i) instead of A(D_1).
 
@@ -201,7 +205,7 @@ def packing_sample_size(sets: int, epsilon: float, *, adjacency: Adjacency | str
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     success
-        Probability s of a correct answer.
+        Probability s of a correct answer, in (0, 1).
 
     Returns
     -------

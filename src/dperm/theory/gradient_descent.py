@@ -30,7 +30,8 @@ def last_iterate_bound(steps: int, *, diameter: float, gradient_norm: float, ste
     """Return a bound on the expected excess risk of the last iterate of projected SGD, rounded up.
 
     Theorem T47 [Shamir & Zhang 2013, Thm 2].
-        F convex on a set of diameter D, unbiased gradients with E ||g||^2 <= G^2, steps eta_t = c/sqrt(t), t >= 1:
+        Let F be convex on a convex set of diameter D, and let the gradient estimates g be unbiased with E ||g||^2 <=
+        G^2. With step sizes eta_t = c/sqrt(t) for t = 1, 2, ..., the last iterate w_T of T steps satisfies
             E F(w_T) - min F <= (D^2/c + c G^2) (2 + ln T)/sqrt(T).
 
     Erratum E14: Razaviyayn's lecture (see docs/errata.md) numbers the steps from t = 0, where c/sqrt(t) is infinite,
@@ -77,12 +78,14 @@ def dpgd_excess_risk(
     """Return a bound on the expected excess empirical risk of DP gradient descent.
 
     Theorem T48 (replace_one).
-        F = (1/n) sum l_i, l_i convex and L-Lipschitz on a convex set of diameter D; T steps with noise of standard
-        deviation sigma = 2 L sqrt(T)/(n mu(eps, delta)) on the gradient (T45), eta_t = c/sqrt(t):
-        E F(w_T) - min F <= 2 D (2 + ln T) sqrt(L^2/T + 4 d L^2/(n mu)^2).
+        Let F = (1/n) sum l_i with losses l_i that are convex and L-Lipschitz on a convex set of diameter D. Consider T
+        steps of size eta_t = c/sqrt(t), with Gaussian noise of standard deviation sigma = 2 L sqrt(T)/(n mu) on each
+        coordinate of the gradient (T45). Here mu is the largest number for which mu-GDP implies the guarantee (T6).
+        Then
+            E F(w_T) - min F <= 2 D (2 + ln T) sqrt(L^2/T + 4 d L^2/(n mu)^2).
 
     The bound is that of T47 with G^2 = L^2 + d sigma^2. It is capped at L D, which bounds the excess at every point of
-    the set. Under add_remove, the sensitivity of a step is L/n, where n is the declared divisor, and the bound holds
+    the set. Under add_remove, the sensitivity of a step is L/n, where n is the declared divisor. The bound then holds
     for data with at most n records.
 
     Parameters
@@ -158,6 +161,8 @@ def gradient_empirical_risk(
 ) -> DescentRisk:
     """Return a bound on the expected excess empirical risk of DP gradient descent, by T48 with D = 2 R0.
 
+    Descent projects onto the ball of radius R0 = ``problem.reference_norm`` around 0, whose diameter is 2 R0.
+
     Parameters
     ----------
     problem
@@ -204,8 +209,9 @@ def gradient_excess_risk(
     """Return a bound on the expected excess population risk of DP gradient descent, for a linear model.
 
     Theorem T48a.
-        Losses f(x'theta, y), convex and Lipschitz in the score with constant L/R, ||x|| <= R; projection onto the ball
-        of radius R0 around 0. The bound is that of T48 with D = 2 R0, plus 2 L R0/sqrt(n); it is capped at 2 L R0.
+        Let the losses f(x'theta, y) be convex and (L/R)-Lipschitz in the score x'theta, with ||x|| <= R. Descent
+        projects onto the ball of radius R0 around 0. The bound is that of T48 with D = 2 R0, plus 2 L R0/sqrt(n). It is
+        capped at 2 L R0.
 
     Parameters
     ----------

@@ -15,13 +15,14 @@ from dperm.theory.results import constant
 
 @dataclass(frozen=True)
 class MedianAtom:
-    """Probabilities for objective perturbation of the median (T42), rounded to the nearest double; they are not bounds.
+    """Probabilities for objective perturbation of the median (T42), computed in floating point; they are not bounds.
 
     Attributes
     ----------
     probability
-        Probability that the release is exactly ``place`` (see `median_atom`). For a neighbour without a record at
-        ``place``, this probability is 0, so delta is at least ``probability`` at every epsilon.
+        Probability that the release is exactly ``place`` (see `median_atom`). For a data set without a record at
+        ``place``, this probability is 0. So if a neighbouring data set has no record there, delta is at least
+        ``probability`` at every epsilon.
     unbounded
         Probability that the perturbed objective has no minimum; 0 for any positive regularization.
     """
@@ -33,9 +34,10 @@ class MedianAtom:
 def median_atom(points: Sequence[float], place: float, *, sigma: float, regularization: float = 0.0) -> MedianAtom:
     """Return the probability that the minimizer of the perturbed median objective is exactly ``place``.
 
-    The objective is sum_i abs(w - x_i) + (Lambda/2) w^2 + b w, b ~ N(0, sigma^2). T42: the minimizer is ``place`` if
-    and only if -b is a subgradient there. The subgradients form an interval whose width is twice the number of records
-    at ``place``. Lambda moves this interval without making it narrower.
+    The objective is sum_i abs(w - x_i) + (Lambda/2) w^2 + b w with b ~ N(0, sigma^2). By T42, the minimizer is
+    ``place`` if and only if -b is a subgradient of the first two terms at w = ``place``. These subgradients form an
+    interval whose width is twice the number of records at ``place``. Lambda moves this interval without making it
+    narrower.
 
     Parameters
     ----------
@@ -51,7 +53,7 @@ def median_atom(points: Sequence[float], place: float, *, sigma: float, regulari
     Returns
     -------
     MedianAtom
-        Probability of the atom, and probability that the objective is unbounded.
+        Probability of the minimizer ``place``, and probability that the perturbed objective has no minimum.
 
     Raises
     ------

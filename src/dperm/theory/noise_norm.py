@@ -127,7 +127,8 @@ def output_noise_cost(noise_norm: float, *, n: int, regularization: float, smoot
     """Return a bound on the excess objective of a perturbed minimizer, F(theta + eta) - F(theta), rounded up.
 
     Theorem T56 (mean of the losses, lambda = Lambda/n).
-        F = (1/n) sum l_i + (lambda/2) ||theta||^2 with c-smooth losses, theta the minimizer of F, eta any vector:
+        Let theta be the minimizer of F(theta) = (1/n) sum l_i(theta) + (lambda/2) ||theta||^2 with c-smooth losses l_i.
+        Then for every vector eta,
             F(theta + eta) - F(theta) <= ((c + lambda)/2) ||eta||^2.
 
     Parameters
@@ -139,7 +140,7 @@ def output_noise_cost(noise_norm: float, *, n: int, regularization: float, smoot
     regularization
         Regularization strength Lambda for the sum (not the mean) of the losses.
     smoothness
-        Smoothness constant of one record's loss.
+        Smoothness constant c of one record's loss.
 
     Returns
     -------
@@ -157,19 +158,21 @@ def output_noise_cost(noise_norm: float, *, n: int, regularization: float, smoot
 
 
 def objective_noise_cost(noise_norm: float, *, n: int, regularization: float) -> float:
-    """Return a bound on the excess F(theta_b) - F(theta) of the minimizer of a perturbed objective, rounded up.
+    """Return a bound on the excess objective of the minimizer of a perturbed objective, rounded up.
 
     Theorem T56 (mean of the losses, lambda = Lambda/n).
-        theta_b minimizes F(theta) + b'theta/n, F lambda-strongly convex:
+        Let theta minimize a lambda-strongly convex function F, and let theta_b minimize F(theta) + b'theta/n. Then
             F(theta_b) - F(theta) <= ||b||^2/(2 lambda n^2) = ||b||^2/(2 Lambda n).
 
-    Linear losses attain the bound. Erratum E32: with ||b|| <= (2/eps') d log(d/p) this is 2 d^2 log^2(d/p)/(lambda n^2
-    eps'^2); the printed lemma has 8 in place of 2, and eps in place of the smaller eps' (T36a).
+    Linear losses attain the bound. Erratum E32: in d dimensions, gamma-norm noise has ||b|| <= (2/eps') d log(d/p) with
+    probability at least 1 - p, where eps' is the part of eps left after the Jacobian determinant (T36a). The bound is
+    then 2 d^2 log^2(d/p)/(lambda n^2 eps'^2). The printed lemma has 8 in place of 2, and eps in place of the smaller
+    eps'.
 
     Parameters
     ----------
     noise_norm
-        Norm ||b|| of the noise, where b'theta is added to the sum of the losses.
+        Norm ||b|| of the noise; the term b'theta is added to the sum of the losses.
     n
         Number of records.
     regularization
@@ -190,11 +193,12 @@ def objective_noise_cost(noise_norm: float, *, n: int, regularization: float) ->
 
 
 def gaussian_norm_bound(dim: int, sigma: float, *, failure: float) -> float:
-    """Return a bound on the norm of N(0, sigma^2 I_d) that fails with probability at most ``failure``, rounded up.
+    """Return a bound on the norm of Gaussian noise N(0, sigma^2 I_d), rounded up.
 
-    Statement T58: sigma (sqrt(d) + sqrt(2 ln(1/p))), because the norm is 1-Lipschitz with mean at most sigma sqrt(d).
+    By T58, the norm exceeds sigma (sqrt(d) + sqrt(2 ln(1/p))) with probability at most p, because the norm is a
+    1-Lipschitz function with mean at most sigma sqrt(d).
 
-    Errata E18, E23 (sources in docs/errata.md): Bellet states d log(d/p), which applies to gamma-norm noise. Wang
+    Errata E18 and E23 (sources in docs/errata.md): Bellet states d log(d/p), which applies to gamma-norm noise. Wang
     prints sigma sqrt(d) sqrt(2 log(1/p)) where the square of the bound of T58 is needed.
 
     Parameters
@@ -204,7 +208,7 @@ def gaussian_norm_bound(dim: int, sigma: float, *, failure: float) -> float:
     sigma
         Standard deviation of the noise in each coordinate.
     failure
-        Probability p of failure.
+        Largest probability p that the bound fails, in (0, 1).
 
     Returns
     -------

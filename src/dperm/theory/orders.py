@@ -18,9 +18,8 @@ def gradient_risk_order(
 ) -> OrderOnly:
     """Return the order of magnitude of the excess empirical risk of DP gradient descent, without constants.
 
-    By T48, the order is L D sqrt(d)/(eps n), capped at L D.
-
-    Up to logarithms, no (eps, delta)-DP algorithm does better [Bassily, Smith & Thakurta 2014].
+    By T48, the order is L D sqrt(d)/(eps n), capped at L D. Up to logarithms, no (eps, delta)-DP algorithm has a
+    smaller order [Bassily, Smith & Thakurta 2014].
 
     Parameters
     ----------
@@ -60,9 +59,9 @@ def output_risk_order(
 ) -> OrderOnly:
     """Return the order of magnitude of the excess empirical risk of output perturbation, capped at L D.
 
-    T48: L D (sqrt(d)/(eps n))^(1/2) for losses that are only Lipschitz. With beta-smooth losses, noise z costs beta
-    ||z||^2/2 instead of L ||z||, and the best Lambda gives D^(4/3) beta^(1/3) L^(2/3) r^(2/3) with r = sqrt(d)/(eps n),
-    which is L D r^(2/3) for beta = L/D.
+    By T48, the order is L D r^(1/2) with r = sqrt(d)/(eps n) for losses that are only Lipschitz. With beta-smooth
+    losses, noise z costs beta ||z||^2/2 instead of L ||z||, and the order at the best Lambda is
+    D^(4/3) beta^(1/3) L^(2/3) r^(2/3). For beta = L/D, this is L D r^(2/3). The smaller of the two orders is returned.
 
     Parameters
     ----------
@@ -77,7 +76,7 @@ def output_risk_order(
     diameter
         Diameter D of the set of coefficients.
     smoothness
-        Smoothness constant beta of the loss.
+        Smoothness constant beta of the loss; infinite for losses that are only Lipschitz.
 
     Returns
     -------
@@ -106,9 +105,10 @@ def objective_risk_order(
 ) -> OrderOnly:
     """Return the order of magnitude of the excess empirical risk of objective perturbation, capped at L D.
 
-    T48: max(L D sqrt(d), beta D^2)/(eps n). Erratum E30: Razaviyayn's lecture gives the first part for strongly convex
-    objectives, without assuming smoothness. The loss must be smooth, and Lambda must be at least of the order of
-    beta/eps; this gives the second part.
+    By T48, the order is max(L D sqrt(d), beta D^2)/(eps n). Erratum E30: Razaviyayn's lecture (see docs/errata.md)
+    gives only the first term of the maximum, for strongly convex objectives, without assuming smoothness. However, the
+    loss must be smooth, and Lambda must be at least of the order of beta/eps. The second term is the cost of this
+    Lambda.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def objective_risk_order(
     Raises
     ------
     AssumptionError
-        If the smoothness constant is infinite, that is, the loss is not smooth (T42).
+        If the smoothness constant is infinite, as for a loss that is not smooth (T42).
     ParameterError
         If an argument is out of range.
     """
@@ -155,15 +155,14 @@ def objective_risk_order(
 def objective_sample_order(excess: float, dim: int, *, epsilon: float, reference_norm: float = 1.0) -> OrderOnly:
     """Return the order of magnitude, without constants, of the number of records that objective perturbation needs.
 
-    The order is max(R0^2/g^2, R0 d/(eps g)).
-
-    T58: Monteleoni's Theorem 4 for logistic loss, L = 1, excess population risk g, R0 = ||w_0||; its constant C is not
-    specified. ``objective_sample_size_closed_form`` gives a bound with explicit constants.
+    The order is max(R0^2/g^2, R0 d/(eps g)). This is Monteleoni's Theorem 4 (T58, source in docs/errata.md) for an
+    excess population risk of g and the logistic loss with L = 1. The source does not specify the constant factor.
+    ``objective_sample_size_closed_form`` gives a bound with explicit constants.
 
     Parameters
     ----------
     excess
-        Target excess risk g, per record.
+        Target g for the excess population risk per record.
     dim
         Number d of coefficients.
     epsilon
@@ -188,13 +187,13 @@ def objective_sample_order(excess: float, dim: int, *, epsilon: float, reference
 def output_sample_order(excess: float, dim: int, *, epsilon: float, reference_norm: float = 1.0) -> OrderOnly:
     """Return the order of magnitude, without constants, of the number of records that output perturbation needs (T58).
 
-    The order is max(R0^2/g^2, R0 d/(eps g), R0^2 d/(eps g^(3/2))), by Monteleoni's Theorem 5, in the setting of
+    The order is max(R0^2/g^2, R0 d/(eps g), R0^2 d/(eps g^(3/2))). This is Monteleoni's Theorem 5, in the setting of
     ``objective_sample_order``. ``output_sample_size`` gives a bound with explicit constants.
 
     Parameters
     ----------
     excess
-        Target excess risk g, per record.
+        Target g for the excess population risk per record.
     dim
         Number d of coefficients.
     epsilon
@@ -221,10 +220,11 @@ def gaussian_output_sample_order(
 ) -> OrderOnly:
     """Return the order of magnitude of the number of records that Gaussian output perturbation needs.
 
-    With this number of records, up to constants, the method reaches the target with probability 1 - 2p.
+    With this number of records, up to constants, the method reaches the target with probability at least 1 - 2p.
 
-    T58: Bellet's theorem, max(R0^2 log(1/p)/g^2, q R0/(eps g), q R0^2/(eps g^(3/2))) with q = (sqrt(d) + sqrt(2
-    log(1/p))) sqrt(log(1/delta)), for a loss whose derivatives f' and f'' are at most 1 in absolute value.
+    By Bellet's theorem (T58, source in docs/errata.md), the order is
+    max(R0^2 log(1/p)/g^2, q R0/(eps g), q R0^2/(eps g^(3/2))) with q = (sqrt(d) + sqrt(2 log(1/p))) sqrt(log(1/delta)).
+    The derivatives f' and f'' of the loss must be at most 1 in absolute value.
 
     Erratum E18: Bellet prints d log(d/p) instead of sqrt(d) + sqrt(2 log(1/p)). The printed factor applies to
     gamma-norm noise, whereas the algorithm adds Gaussian noise.
@@ -232,7 +232,7 @@ def gaussian_output_sample_order(
     Parameters
     ----------
     excess
-        Target excess risk g, per record.
+        Target g for the excess population risk per record.
     dim
         Number d of coefficients.
     epsilon
@@ -240,7 +240,7 @@ def gaussian_output_sample_order(
     delta
         Delta of the guarantee, positive.
     failure
-        Parameter p; the method misses the target with probability at most 2p.
+        Parameter p in (0, 1); the method misses the target with probability at most 2p.
     reference_norm
         Norm R0 of the reference coefficients.
 

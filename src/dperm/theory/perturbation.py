@@ -159,7 +159,10 @@ def output_empirical_risk(
 
     Theorem T56a (lambda = Lambda/n).
         E R_n(theta_priv) - R_n(theta_0) <= (lambda/4) R0^2 + (c/2) E ||eta||^2,
-        E ||eta||^2 as in ``output_excess_risk``.
+        with E ||eta||^2 as in ``output_excess_risk``.
+
+    Here R_n is the mean loss of the n records, theta_priv is the vector of released coefficients, theta_0 is a
+    reference of norm R0, and eta is the noise on the coefficients. The constants c and R0 belong to ``problem``.
 
     Parameters
     ----------
@@ -204,8 +207,11 @@ def objective_empirical_risk(
     """Return a bound on the expected excess empirical risk of objective perturbation, for a linear model.
 
     Theorem T56a (lambda = Lambda/n).
-        E R_n(theta_priv) - R_n(theta_0) <= (lambda/4) R0^2 + E ||b||^2/(4 lambda n^2), E ||b||^2 as in
-        ``objective_excess_risk``.
+        E R_n(theta_priv) - R_n(theta_0) <= (lambda/4) R0^2 + E ||b||^2/(4 lambda n^2),
+        with E ||b||^2 as in ``objective_excess_risk``.
+
+    Here R_n is the mean loss of the n records, theta_priv is the vector of released coefficients, theta_0 is a
+    reference of norm R0 = ``problem.reference_norm``, and b is the noise vector in the objective.
 
     Parameters
     ----------
@@ -223,7 +229,7 @@ def objective_empirical_risk(
         Regularization strength Lambda for the sum (not the mean) of the losses; None uses the value with the smallest
         bound.
     unclipped_logistic
-        Whether the loss is the unclipped logistic loss (T36b).
+        Whether the loss is the unclipped logistic loss (T36b). True requires delta = 0.
 
     Returns
     -------
@@ -233,7 +239,8 @@ def objective_empirical_risk(
     Raises
     ------
     AssumptionError
-        If the given ``regularization`` leaves no epsilon for the noise.
+        If the given ``regularization`` leaves no epsilon for the noise, or ``unclipped_logistic`` is True with delta >
+        0.
 
     Examples
     --------
@@ -258,8 +265,12 @@ def output_excess_risk(
 
     Theorem T57 (lambda = Lambda/n).
         E R(theta_priv) - R(theta_0) <= (lambda/2) R0^2 + 2 L^2/(lambda n) + (c/2) E ||eta||^2,
-        E ||eta||^2 = d (d + 1) (Delta/eps)^2 for delta = 0 (T7), d (Delta/mu(eps, delta))^2 for delta > 0 (T6),
-        Delta = 2 L/Lambda under replace_one, L/Lambda under add_remove (T30).
+        where E ||eta||^2 is d (d + 1) (Delta/eps)^2 for delta = 0 (T7), and d (Delta/mu(eps, delta))^2 for delta > 0
+        (T6). The sensitivity Delta is 2 L/Lambda under replace_one, and L/Lambda under add_remove (T30).
+
+    Here R is the population risk, theta_priv is the vector of released coefficients, theta_0 is a reference of norm R0,
+    and eta is the noise on the coefficients. The constants d, L, c and R0 belong to ``problem``, and mu(eps, delta) is
+    the largest mu for which mu-GDP implies (eps, delta)-DP.
 
     Parameters
     ----------
@@ -268,7 +279,7 @@ def output_excess_risk(
     n
         Number of records.
     epsilon, delta, adjacency
-        Guarantee; delta = 0 for pure DP.
+        Epsilon, delta and neighbouring relation of the guarantee; delta = 0 for pure DP.
     regularization
         Regularization strength Lambda for the sum (not the mean) of the losses; None uses the value with the smallest
         bound.
@@ -300,19 +311,22 @@ def objective_excess_risk(
     """Return a bound on the expected excess population risk of objective perturbation, for a linear model.
 
     Theorem T57 (lambda = Lambda/n).
-        E R(theta_priv) - R(theta_0) <= (lambda/2) R0^2 + 2 L^2/(lambda n) + E ||b||^2/(2 lambda n^2),
-        E ||b||^2 = d (d + 1) (k L/eps')^2 for delta = 0 (T36a), k = 2 under replace_one and 1 under add_remove;
-        d sigma^2 for delta > 0 and a monotone loss, sigma from T40 (add_remove) or T41(b) (replace_one) at eps',
-        eps' = eps - log(1 + c/Lambda).
+        E R(theta_priv) - R(theta_0) <= (lambda/2) R0^2 + 2 L^2/(lambda n) + E ||b||^2/(2 lambda n^2).
+        For delta = 0, E ||b||^2 is d (d + 1) (k L/eps')^2 with k = 2 under replace_one and k = 1 under add_remove
+        (T36a). For delta > 0 and a monotone loss, E ||b||^2 is d sigma^2, with sigma from T40 (add_remove) or T41(b)
+        (replace_one) at eps'. Here eps' = eps - log(1 + c/Lambda) is the part of eps left for the noise.
 
-    The noise depends on Lambda through eps', which the search for the best Lambda takes into account.
+    Here R is the population risk, theta_priv is the vector of released coefficients, theta_0 is a reference of norm R0,
+    and b is the noise vector in the objective. The constants d, L, c and R0 belong to ``problem``. The noise depends on
+    Lambda through eps', and the search for the best Lambda takes this into account.
 
     Parameters
     ----------
     problem, n, epsilon, delta, adjacency, regularization
         See ``output_excess_risk``.
     unclipped_logistic
-        Whether the loss is the unclipped logistic loss. In that case, for delta = 0, eps' = eps where T36b applies.
+        Whether the loss is the unclipped logistic loss, for which eps' = eps where T36b applies. True requires delta =
+        0.
 
     Returns
     -------
@@ -322,7 +336,8 @@ def objective_excess_risk(
     Raises
     ------
     AssumptionError
-        If the given ``regularization`` leaves no epsilon for the noise.
+        If the given ``regularization`` leaves no epsilon for the noise, or ``unclipped_logistic`` is True with delta >
+        0.
 
     Examples
     --------

@@ -11,8 +11,8 @@ from dperm.theory.results import constant
 def posterior_inflation(temperature: float) -> float:
     """Return the asymptotic variance of one tempered sample divided by that of an efficient estimator: 1 + 1/tau (T49).
 
-    The mean of the tempered posterior has the variance of an efficient estimator. Sampling around this mean adds 1/tau
-    times this variance.
+    Asymptotically, the mean of the tempered posterior has the variance of an efficient estimator. Sampling around the
+    mean adds 1/tau times this variance.
 
     Parameters
     ----------

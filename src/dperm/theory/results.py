@@ -20,7 +20,7 @@ Risk = Literal["population", "empirical"]
 
 @dataclass(frozen=True)
 class LearningProblem:
-    """Constants of T57: a convex loss per record, and reference coefficients for comparison.
+    """Constants of a problem with a convex loss per record, and the norm of reference coefficients (T57).
 
     Attributes
     ----------
@@ -29,12 +29,11 @@ class LearningProblem:
     lipschitz
         Lipschitz constant L, the largest gradient norm of one record's loss (C0.3).
     smoothness
-        Smoothness c, the largest eigenvalue of one record's Hessian: R^2/4 for logistic loss.
+        Smoothness c, the largest eigenvalue of one record's Hessian; R^2/4 for logistic loss on rows of norm at most R.
     reference_norm
-        Norm R0 of the reference theta_0. Bounds limit the excess over the risk of theta_0.
+        Norm R0 of the reference coefficients theta_0. The excess risk is relative to the risk of theta_0.
     logistic
-        Whether the loss is known to be logistic, on rows of norm at most L. If True, the excess risk of theta = 0 has a
-        smaller bound.
+        Whether the loss is known to be logistic, on rows of norm at most L. If True, `zero_excess` is smaller.
     """
 
     dim: int
@@ -53,9 +52,9 @@ class LearningProblem:
     def zero_excess(self) -> float:
         """Largest excess risk of the model theta = 0, which needs no data; rounded up.
 
-        A bound at or above this value is uninformative. In general the value is L R0. The logistic loss is ln 2 at
-        margin 0 and at least ln(1 + e^(-L R0)) at the reference, so the value is ln 2 - ln(1 + e^(-L R0)) = ln(1 +
-        tanh(L R0/2)).
+        A bound at or above this value is uninformative. In general, the value is L R0. The logistic loss is ln 2 at
+        theta = 0 and at least ln(1 + e^(-L R0)) at the reference, so if ``logistic`` is True, the value is
+        ln 2 - ln(1 + e^(-L R0)) = ln(1 + tanh(L R0/2)).
         """
         reach = self.lipschitz * self.reference_norm
         return raised(math.log1p(math.tanh(reach / 2)) if self.logistic else reach, 16)
@@ -63,18 +62,19 @@ class LearningProblem:
 
 @dataclass(frozen=True)
 class ExcessRisk:
-    """Bound on an expected excess risk per record, with its terms.
+    """Bound on an expected excess risk (of the mean loss, not of the sum), with its terms.
 
-    The risk is the population risk (T57) or the empirical risk (T56a).
+    The risk is the population risk (T57) or the empirical risk (T56a). In the formulas, n is the number of records,
+    lambda is ``regularization`` divided by n, and L and R0 are constants of the `LearningProblem`.
 
     Attributes
     ----------
     bound
-        Sum of the terms, rounded up.
+        Sum of the three terms, rounded up.
     regularization
         Regularization strength Lambda = 1/C for the sum (not the mean) of the losses (C0.2): n times the lambda of T57.
     bias
-        Cost of the regularizer: (lambda/2) R0^2 (T57), (lambda/4) R0^2 (T56a).
+        Cost of the regularizer: (lambda/2) R0^2 (T57) or (lambda/4) R0^2 (T56a).
     stability
         Cost of a finite sample, 2 L^2/(lambda n) (T57); 0 for the empirical risk.
     noise
@@ -90,18 +90,18 @@ class ExcessRisk:
 
 @dataclass(frozen=True)
 class DescentRisk:
-    """Bound on the expected excess risk of DP gradient descent: empirical (T48), or over the population (T48a).
+    """Bound on the expected excess risk of DP gradient descent: empirical risk (T48) or population risk (T48a).
 
     Attributes
     ----------
     bound
-        The bound, capped at L D, rounded up.
+        The bound, rounded up. It is capped at L D, for losses with Lipschitz constant L on a set of diameter D.
     steps
         Number T of steps.
     sigma
         Standard deviation of the noise on the mean gradient of each step, rounded up.
     sampling
-        Cost of a finite sample, 2 L R0/sqrt(n) (T48a); 0 for the empirical risk.
+        Cost of a finite sample of n records, 2 L R0/sqrt(n) with R0 = D/2 (T48a); 0 for the empirical risk.
     """
 
     bound: float
@@ -112,12 +112,14 @@ class DescentRisk:
 
 @dataclass(frozen=True)
 class OrderOnly:
-    """Value of an O(.) expression with its constant set to 1 and its logarithms dropped. This value is not a bound.
+    """Value of an O(.) expression with its constant set to 1; this value is not a bound.
+
+    Logarithmic factors that ``statement`` does not contain are dropped.
 
     Attributes
     ----------
     value
-        Value of the expression inside the O(.), rounded to the nearest double.
+        Value of the expression inside the O(.), computed in floating point.
     statement
         The expression as text.
     """

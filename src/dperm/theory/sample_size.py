@@ -52,16 +52,16 @@ def output_sample_size(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> int:
-    """Return the smallest n at which the bound for output perturbation, at its best Lambda, is at most ``excess``.
+    """Return the smallest n at which the bound for output perturbation is at most ``excess``.
 
-    The bound is T57, or T56a for ``risk="empirical"``.
+    The bound is T57, or T56a for ``risk="empirical"``, with the Lambda that minimizes it.
 
     Parameters
     ----------
     problem
         Constants of the problem.
     excess
-        Target for the expected excess risk per record.
+        Target for the expected excess risk (of the mean loss, not of the sum).
     epsilon
         Epsilon of the guarantee.
     adjacency
@@ -69,7 +69,7 @@ def output_sample_size(
     delta
         Delta of the guarantee; 0 for pure DP.
     risk
-        "population" or "empirical".
+        Kind of risk: "population" (expected loss on new records) or "empirical" (mean loss on the given records).
 
     Returns
     -------
@@ -79,7 +79,7 @@ def output_sample_size(
     Raises
     ------
     ParameterError
-        If more than 2^53 records are needed.
+        If an argument is out of range, or more than 2^53 records are needed.
     """
     calculator = output_excess_risk if checked_risk(risk) == "population" else output_empirical_risk
     bound = partial(calculator, problem, epsilon=epsilon, delta=delta, adjacency=adjacency)
@@ -96,16 +96,16 @@ def objective_sample_size(
     unclipped_logistic: bool = False,
     risk: Risk = "population",
 ) -> int:
-    """Return the smallest n at which the bound for objective perturbation, at its best Lambda, is at most ``excess``.
+    """Return the smallest n at which the bound for objective perturbation is at most ``excess``.
 
-    The bound is T57, or T56a for ``risk="empirical"``.
+    The bound is T57, or T56a for ``risk="empirical"``, with the Lambda that minimizes it.
 
     Parameters
     ----------
     problem
         Constants of the problem.
     excess
-        Target for the expected excess risk per record.
+        Target for the expected excess risk (of the mean loss, not of the sum).
     epsilon
         Epsilon of the guarantee.
     adjacency
@@ -113,9 +113,9 @@ def objective_sample_size(
     delta
         Delta of the guarantee; 0 for pure DP.
     unclipped_logistic
-        Whether the loss is the unclipped logistic loss (T36b).
+        Whether the loss is the unclipped logistic loss (T36b). True requires delta = 0.
     risk
-        "population" or "empirical".
+        Kind of risk: "population" (expected loss on new records) or "empirical" (mean loss on the given records).
 
     Returns
     -------
@@ -125,7 +125,9 @@ def objective_sample_size(
     Raises
     ------
     ParameterError
-        If more than 2^53 records are needed.
+        If an argument is out of range, or more than 2^53 records are needed.
+    AssumptionError
+        If ``unclipped_logistic`` is True with delta > 0.
     """
     calculator = objective_excess_risk if checked_risk(risk) == "population" else objective_empirical_risk
     bound = partial(
@@ -148,16 +150,16 @@ def gradient_sample_size(
     adjacency: Adjacency | str,
     risk: Risk = "population",
 ) -> int:
-    """Return the smallest n at which the bound for DP gradient descent, at its best T, is at most ``excess``.
+    """Return the smallest n at which the bound for DP gradient descent is at most ``excess``.
 
-    The bound is T48a, or T48 for ``risk="empirical"``.
+    The bound is T48a, or T48 for ``risk="empirical"``, with the number of steps that minimizes it.
 
     Parameters
     ----------
     problem
         Constants of the problem.
     excess
-        Target for the expected excess risk per record.
+        Target for the expected excess risk (of the mean loss, not of the sum).
     epsilon
         Epsilon of the guarantee.
     delta
@@ -165,7 +167,7 @@ def gradient_sample_size(
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     risk
-        "population" or "empirical".
+        Kind of risk: "population" (expected loss on new records) or "empirical" (mean loss on the given records).
 
     Returns
     -------
@@ -175,7 +177,7 @@ def gradient_sample_size(
     Raises
     ------
     ParameterError
-        If more than 2^53 records are needed.
+        If an argument is out of range, or more than 2^53 records are needed.
     """
     calculator = gradient_excess_risk if checked_risk(risk) == "population" else gradient_empirical_risk
     bound = partial(calculator, problem, epsilon=epsilon, delta=delta, adjacency=adjacency)
@@ -193,25 +195,35 @@ def objective_sample_size_closed_form(
 ) -> int:
     """Return a sufficient number of records for objective perturbation with pure DP, in closed form, rounded up.
 
-    Theorem T57. At the best lambda the bound is R0 sqrt(4 L^2/n + E||b||^2/n^2), at most ``excess`` = g if
-        n >= max(8 L^2 R0^2/g^2, R0 sqrt(2 d (d + 1)) k L/(eps' g)),  k = 2 under replace_one, 1 under add_remove.
+    Theorem T57.
+        At the best lambda, the bound on the excess population risk is R0 sqrt(4 L^2/n + E||b||^2/n^2). With k = 2 under
+        replace_one and k = 1 under add_remove, this bound is at most g = ``excess`` if
+            n >= max(8 L^2 R0^2/g^2, R0 sqrt(2 d (d + 1)) k L/(eps' g)).
+
     This is Monteleoni's Theorem 4 (T58) with an explicit constant, in expectation. The bound uses Lambda = n lambda >=
     2 L sqrt(n)/R0, and this Lambda must leave eps' for the noise. Therefore n >= (R0 Lambda'/(2 L))^2 is also required,
-    with Lambda' = c/(e^(eps - eps') - 1).
+    with Lambda' = c/(e^(eps - eps') - 1). The constants d, L, c and R0 belong to ``problem``, and b is the noise vector
+    in the objective.
 
     Parameters
     ----------
     problem, excess, epsilon, adjacency
         See ``objective_sample_size``.
     noise_epsilon
-        Part eps' of epsilon that is spent on the noise; None uses 0.85 eps.
+        Part eps' of epsilon that is spent on the noise, less than epsilon; None uses 0.85 epsilon.
     unclipped_logistic
-        Whether the loss is the unclipped logistic loss. In that case, Lambda' = k R^2/eps and eps' = eps (T36b).
+        Whether the loss is the unclipped logistic loss, on rows of norm at most R = L. In that case, eps' = eps and
+        Lambda' = k R^2/eps (T36b), and ``noise_epsilon`` is not used.
 
     Returns
     -------
     int
         Number of records, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range, or more than 2^53 records are needed.
     """
     target, goal, problem = constant("excess", excess), Goal.of(epsilon, 0.0, adjacency), checked_problem(problem)
     check_unclipped_logistic(goal, unclipped_logistic)

@@ -142,7 +142,7 @@ class PrivateTraining:
             self.update = stack.enter_context(NoisyUpdate(self.plan, self._optimizer, self.model, self._ready.stream))
             self._rehearsal = self._rehearsals()
             self.steps_taken = self._checkpoint.restore(self.model, self._optimizer, self.update)
-            if self._checkpoint.resumes:  # take over now: draws leased by other runs are no steps of this one
+            if self._checkpoint.resumes:  # take over now: draws leased by other runs are not steps of this one
                 self._charge(stack)
                 self._warn_of_lost_steps()
             self._structure = ModelStructure(self.model)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dperm.data import inputs
-from dperm.data.blocks import column_description, nonfinite_columns
+from dperm.data.nonfinite import column_description, nonfinite_columns
 from dperm.data.targets import DROP
 from dperm.errors import DataError, DataTypeError
 

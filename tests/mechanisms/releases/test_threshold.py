@@ -351,7 +351,7 @@ MUTANTS = {
     "a record counts twice": (is_private, "([0], np.cumsum(ones - zeros))", "([0], 2 * np.cumsum(ones - zeros))"),
     "t itself is below": (knows_every_rule, "([0], places + 1)", "([0], places)"),
     "the last threshold is forgotten": (knows_every_rule, "append=self.grid.size", "append=self.grid.size - 1"),
-    "both directions are alike": (knows_every_rule, "len(numbers) - errors", "errors"),
+    "both directions are alike": (knows_every_rule, "number - errors", "errors"),
     "unknown labels count as the first class": (
         leaves_out_what_is_invalid,
         "known = np.isfinite(values), codes != records.NOWHERE",

@@ -19,7 +19,7 @@ from dperm.accounting.laws.law import Array
 
 CELLS = 40  # cells on either side of a steep place
 ROUNDS = 6
-STEEPEST = 1e100  # its square is no overflow
+STEEPEST = 1e100  # its square does not overflow
 
 
 def fitted_block(law: StepLaw, borders: Array, values: Array, free: BoolArray, anchor: int | None = None) -> Array:

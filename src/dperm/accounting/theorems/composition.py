@@ -27,14 +27,14 @@ def basic_composition(epsilons: Iterable[float], deltas: Iterable[float]) -> tup
     Parameters
     ----------
     epsilons
-        Epsilon of each mechanism.
+        Epsilon of each mechanism, at least 0.
     deltas
-        Delta of each mechanism.
+        Delta of each mechanism, in [0, 1); as many values as ``epsilons``.
 
     Returns
     -------
     tuple[float, float]
-        (epsilon, delta), each the exact sum rounded up; delta is at most 1.
+        Epsilon and delta of the composition: the exact sums, rounded up. Delta is at most 1.
 
     Raises
     ------
@@ -48,16 +48,16 @@ def basic_composition(epsilons: Iterable[float], deltas: Iterable[float]) -> tup
 
 
 def advanced_composition(epsilon: float, delta: float, *, count: int, slack: float) -> tuple[float, float]:
-    """Return the guarantee of advanced composition: epsilon grows like sqrt(count), and delta increases by ``slack``.
+    """Return the (epsilon, delta) guarantee of advanced composition, which adds ``slack`` to delta.
 
-    Theorem T12 [Dwork & Roth 2014, Thm 3.20, with the sharp mean of Kairouz, Oh & Viswanath 2015].
-        T mechanisms that are (eps, delta)-DP compose, for every slack > 0, to
+    Theorem T12 [Dwork & Roth 2014, Thm 3.20, with the smaller second term of Kairouz, Oh & Viswanath 2015].
+        For every slack > 0, the composition of T mechanisms that are (eps, delta)-DP is (eps', delta')-DP with
             eps'   = eps sqrt(2 T ln(1/slack)) + T eps (e^eps - 1)/(e^eps + 1)
             delta' = T delta + slack.
 
-    Erratum E1: lecture S1 (see docs/errata.md) prints the denominator as e^{eps+1}. The printed formula is too small
-    and therefore unsafe. For eps = 1, T = 1000 and slack = 1e-6 it gives 398.8, but at this epsilon the true delta is
-    0.986 (T13). The correct value is 628.3.
+    Erratum E1 (see docs/errata.md): the lecture of Razaviyayn prints the denominator as e^{eps+1}. The printed formula
+    gives too small an epsilon and is therefore unsafe. For eps = 1, delta = 0, T = 1000 and slack = 1e-6, it gives
+    398.8, but at this epsilon the true delta is 0.986 (T13). The correct value is 628.3.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def advanced_composition(epsilon: float, delta: float, *, count: int, slack: flo
     Returns
     -------
     tuple[float, float]
-        (epsilon, delta), rounded up. The epsilon is not capped at the T eps of T11, which is smaller for a small number
-        of mechanisms. ``advanced_composition_delta`` gives a smaller delta.
+        Epsilon and delta of the composition, rounded up. The epsilon is not capped at the value T eps of T11, which is
+        smaller for a small number of mechanisms. ``advanced_composition_delta`` gives a smaller delta.
 
     Raises
     ------
@@ -90,10 +90,11 @@ def advanced_composition(epsilon: float, delta: float, *, count: int, slack: flo
 
 
 def advanced_composition_delta(delta: float, *, count: int, slack: float) -> float:
-    """Return the sharper delta of T12, 1 - (1 - delta)^T (1 - slack).
+    """Return the delta of T12 in its sharper form, 1 - (1 - delta)^T (1 - slack) instead of T delta + slack.
 
     Each mechanism is eps-DP outside an event of probability delta [Kairouz, Oh & Viswanath 2015]. These events are
-    independent, so their union has probability 1 - (1 - delta)^T. The slack applies to the complement.
+    independent, so their union has probability 1 - (1 - delta)^T. The slack is spent only on the complement of this
+    union.
 
     Parameters
     ----------
@@ -120,15 +121,16 @@ def advanced_composition_delta(delta: float, *, count: int, slack: float) -> flo
 
 
 def per_step_epsilon(epsilon: float, *, count: int, slack: float) -> float:
-    """Return the epsilon per mechanism at which the composition of ``count`` mechanisms stays within ``epsilon``.
+    """Return an epsilon per mechanism for which the composition of ``count`` mechanisms stays within ``epsilon``.
 
     Theorem T12a [Dwork & Roth 2014, Cor 3.21].
-        If 0 < eps < 1 and slack <= 1/2, T mechanisms with eps' = eps / sqrt(8 T ln(1/slack)) and delta' each compose
-        to (eps, T delta' + slack).
+        Let 0 < eps < 1, slack <= 1/2 and eps' = eps / sqrt(8 T ln(1/slack)). The composition of T mechanisms that are
+        (eps', delta')-DP is (eps, T delta' + slack)-DP.
 
-    Erratum E12: for DP gradient descent, S1 sets slack = delta' = delta/(T+1) but writes ln(1/delta) in eps'. The
-    correct term is ln((T+1)/delta); pass ``slack=delta / (T + 1)``. Erratum E39: S1 omits the condition on the slack,
-    and the formula is unsafe for a slack near 1.
+    Errata E12 and E39 (see docs/errata.md) concern the lecture of Razaviyayn. For DP gradient descent, the lecture sets
+    slack = delta' = delta/(T+1), but writes ln(1/delta) in eps'. The correct term is ln((T+1)/delta); pass
+    ``slack=delta / (T + 1)``. The lecture also omits the condition on the slack. The formula is unsafe for a slack near
+    1.
 
     Parameters
     ----------
@@ -142,7 +144,7 @@ def per_step_epsilon(epsilon: float, *, count: int, slack: float) -> float:
     Returns
     -------
     float
-        Epsilon per mechanism, rounded *down*, since a noise scale is inversely proportional to it.
+        Epsilon per mechanism, rounded *down*, because a smaller epsilon per mechanism is safe.
 
     Raises
     ------

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tail of the privacy loss against the exact delta (T2): why an accountant must not use the tail.
 
-The exact delta is E[(1 - e^{eps - L})_+] (T2), not P(L > eps). Erratum E11: lecture S1 (see docs/errata.md) uses the
-tail as an accountant, and only in one direction of the pair.
+The exact delta is E[(1 - e^{eps - L})_+] (T2), not P(L > eps). Erratum E11 (see docs/errata.md): the lecture of
+Razaviyayn uses the tail as an accountant, and only in one direction of the pair.
 """
 
 import math
@@ -18,12 +18,12 @@ def gaussian_loss_tail(epsilon: float, mu: float) -> float:
     """Return P(L > epsilon) for the privacy loss L ~ N(mu^2/2, mu^2) of the Gaussian mechanism.
 
     Theorem T2a: if P(L > eps) <= delta in both directions of every pair, the mechanism is (eps, delta)-DP. The
-    condition is sufficient, not necessary. At mu = 1 and eps = 3 the tail is 0.00621, and the exact delta is 0.00154.
+    condition is sufficient, not necessary. At mu = 1 and eps = 3, the tail is 0.00621, but the exact delta is 0.00154.
 
     Parameters
     ----------
     epsilon
-        Threshold of the privacy loss.
+        Threshold for the privacy loss; any finite number.
     mu
         Ratio of sensitivity to standard deviation, positive.
 
@@ -44,8 +44,8 @@ def gaussian_loss_tail(epsilon: float, mu: float) -> float:
 def gaussian_tail_epsilon(mu: float, delta: float) -> float:
     """Return the epsilon of the Gaussian mechanism at ``delta`` according to the tail condition (T2a).
 
-    The result is mu^2/2 + mu z with P(N(0,1) > z) = delta. At mu = 1 and delta = 1e-5 it is 4.7649; the exact value is
-    4.3772 (T6).
+    The result is mu^2/2 + mu z, where P(N(0,1) > z) = delta, or 0 if this number is negative. At mu = 1 and
+    delta = 1e-5, the result is 4.7649, but the exact epsilon is 4.3772 (T6).
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ def gaussian_tail_epsilon(mu: float, delta: float) -> float:
 def loss_tail_bound(epsilon: float, delta: float, *, threshold: float) -> float:
     """Return an upper bound on P(L > threshold) for the privacy loss L of any (epsilon, delta)-DP mechanism.
 
-    Theorem T2b (converse of T2a, by Markov's inequality on T2).
-        (eps, delta)-DP implies P(L > eps') <= delta / (1 - e^{eps - eps'}) for every eps' > eps. At eps' = eps there is
-        no converse, and the bound is 1.
+    Theorem T2b, a partial converse of T2a by Markov's inequality.
+        (eps, delta)-DP implies P(L > eps') <= delta / (1 - e^{eps - eps'}) for every eps' > eps. For eps' <= eps, the
+        function returns the trivial bound 1.
 
     Parameters
     ----------
@@ -85,12 +85,12 @@ def loss_tail_bound(epsilon: float, delta: float, *, threshold: float) -> float:
     delta
         Delta, in [0, 1).
     threshold
-        Threshold eps' of the privacy loss.
+        Threshold eps' for the privacy loss; any finite number.
 
     Returns
     -------
     float
-        Upper bound on the probability, rounded up, at most 1.
+        Upper bound on the probability, rounded up; at most 1.
 
     Raises
     ------

@@ -14,20 +14,20 @@ from dperm.privacy.rounding import round_up
 
 
 def laplace_scale(epsilon: float, sensitivity: float = 1.0) -> float:
-    """Return the smallest scale of Laplace noise for which a query with this L1 sensitivity is epsilon-DP.
+    """Return the smallest scale of Laplace noise that makes a query with this L1 sensitivity epsilon-DP.
 
     Theorem T5 [Dwork, McSherry, Nissim & Smith 2006].
-        Independent Lap(Delta_1/eps) noise on every coordinate of a query of L1 sensitivity Delta_1 is eps-DP.
+        Independent Lap(Delta/eps) noise on every coordinate of a query with L1 sensitivity Delta is eps-DP.
 
-    The mean of n values in [0, 1] has sensitivity 1/n under replace_one. Under add_remove n is private, so a scale of
-    1/(n eps) is not allowed (erratum E27). Release the sum and the count instead.
+    The mean of n values in [0, 1] has sensitivity 1/n under replace_one. Under add_remove, n is private, so a scale of
+    1/(n eps) is not allowed (erratum E27, see docs/errata.md). Release a noisy sum and a noisy count instead.
 
     Parameters
     ----------
     epsilon
         Target epsilon, positive.
     sensitivity
-        L1 sensitivity of the query.
+        L1 sensitivity Delta of the query, positive.
 
     Returns
     -------
@@ -44,9 +44,9 @@ def laplace_scale(epsilon: float, sensitivity: float = 1.0) -> float:
 
 
 def laplace_profile(epsilon: float, scale: float, sensitivity: float = 1.0) -> float:
-    """Return the exact delta of a one-dimensional Laplace mechanism.
+    """Return the exact delta of a one-dimensional Laplace mechanism at ``epsilon``.
 
-    Theorem T5 (profile), eps0 = Delta/b.
+    Theorem T5 (profile), with eps0 = Delta/b.
         delta(eps) = 1 - e^{(eps - eps0)/2} for 0 <= eps <= eps0, and 0 for eps > eps0.
 
     Parameters
@@ -56,7 +56,7 @@ def laplace_profile(epsilon: float, scale: float, sensitivity: float = 1.0) -> f
     scale
         Scale b of the noise, positive.
     sensitivity
-        Sensitivity Delta of the query, in the units of the noise.
+        Sensitivity Delta of the query, in the unit of the noise; positive.
 
     Returns
     -------
@@ -79,12 +79,13 @@ def classical_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 
     The formula is meant only for comparison.
 
     Theorem T6a [Dwork & Roth 2014, Thm A.1].
-        For 0 < eps < 1, N(0, sigma^2 I) noise on a query of L2 sensitivity Delta is (eps, delta)-DP.
+        For 0 < eps < 1, N(0, sigma^2 I) noise with this sigma on a query with L2 sensitivity Delta is (eps, delta)-DP.
 
-    Erratum E2: two lectures state the theorem for every eps > 0. At delta = 1e-5 the formula fails for eps >= 8.4198
-    (6.7718 at delta = 1e-2, 7.4635 at 1e-3, 9.3743 at 1e-8); at eps = 10 the true delta is 2.27e-5. For smaller eps the
-    formula adds more noise than necessary: 1.58 times as much at eps = 0.1, and 1.30 times at eps = 1.
-    ``analytic_gaussian_sigma`` is exact at every eps.
+    Erratum E2 (see docs/errata.md): two lectures state the theorem for every eps > 0. At delta = 1e-5, the formula
+    fails for eps >= 8.4198; at eps = 10, the true delta is 2.27e-5. The smallest eps at which it fails depends on
+    delta: 6.7718 at delta = 1e-2, 7.4635 at 1e-3, and 9.3743 at 1e-8. For smaller eps, the formula adds more noise than
+    necessary: at delta = 1e-5, the factor is 1.58 at eps = 0.1 and 1.30 at eps = 1. The function
+    ``analytic_gaussian_sigma`` is exact for every eps.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ def classical_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 
     delta
         Delta, in (0, 1).
     sensitivity
-        L2 sensitivity Delta of the query, in the units of the noise.
+        L2 sensitivity Delta of the query, in the unit of the noise; positive.
 
     Returns
     -------
@@ -120,7 +121,8 @@ def classical_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 
 def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     """Return the smallest standard deviation for which Gaussian noise is (epsilon, delta)-DP.
 
-    Theorem T6 [Balle & Wang 2018]: sigma = Delta/mu, where mu solves delta_GDP(eps; mu) = delta.
+    Theorem T6 [Balle & Wang 2018]: sigma = Delta/mu, where mu is the ratio at which ``analytic_gaussian_delta`` gives
+    delta at eps.
 
     Parameters
     ----------
@@ -129,7 +131,7 @@ def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1
     delta
         Delta, in (0, 1).
     sensitivity
-        L2 sensitivity Delta of the query, in the units of the noise.
+        L2 sensitivity Delta of the query, in the unit of the noise; positive.
 
     Returns
     -------
@@ -153,7 +155,7 @@ def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1
 def analytic_gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> float:
     """Return the exact delta of Gaussian noise at ``epsilon``.
 
-    Theorem T6 [Balle & Wang 2018], mu = Delta/sigma.
+    Theorem T6 [Balle & Wang 2018], with mu = Delta/sigma.
         delta(eps) = F(mu/2 - eps/mu) - e^eps F(-mu/2 - eps/mu), where F is the standard normal distribution function.
 
     Parameters
@@ -163,7 +165,7 @@ def analytic_gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1
     sigma
         Standard deviation of the noise, positive.
     sensitivity
-        L2 sensitivity Delta of the query, in the units of the noise.
+        L2 sensitivity Delta of the query, in the unit of the noise; positive.
 
     Returns
     -------
@@ -189,7 +191,7 @@ def analytic_gaussian_epsilon(delta: float, sigma: float, sensitivity: float = 1
     sigma
         Standard deviation of the noise, positive.
     sensitivity
-        L2 sensitivity Delta of the query, in the units of the noise.
+        L2 sensitivity Delta of the query, in the unit of the noise; positive.
 
     Returns
     -------
@@ -206,7 +208,7 @@ def analytic_gaussian_epsilon(delta: float, sigma: float, sensitivity: float = 1
 
 
 def gaussian_zcdp(sigma: float, sensitivity: float = 1.0) -> float:
-    """Return the rho of zero-concentrated DP for Gaussian noise.
+    """Return the rho of zero-concentrated DP (zCDP) for Gaussian noise.
 
     Theorem T18 [Bun & Steinke 2016]: rho = Delta^2 / (2 sigma^2). The rho of a composition is the sum of the rhos.
 
@@ -215,12 +217,12 @@ def gaussian_zcdp(sigma: float, sensitivity: float = 1.0) -> float:
     sigma
         Standard deviation of the noise, positive.
     sensitivity
-        L2 sensitivity Delta of the query, in the units of the noise.
+        L2 sensitivity Delta of the query, in the unit of the noise; positive.
 
     Returns
     -------
     float
-        rho, rounded up.
+        Parameter rho, rounded up.
 
     Raises
     ------
@@ -236,8 +238,8 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 
     Theorem T18 [Bun & Steinke 2016, Prop 1.3]: rho-zCDP implies (rho + 2 sqrt(rho ln(1/delta)), delta)-DP.
 
-    ``rdp_epsilon(rho * orders, delta)`` (T17) is smaller: 2.166 instead of 2.524 at rho = 0.125 and delta = 1e-5, where
-    the Gaussian mechanism itself has 1.993.
+    `dperm.accounting.rdp.rdp_epsilon` gives a smaller epsilon for the Rényi curve rho * alpha (T17). At rho = 0.125 and
+    delta = 1e-5, it gives 2.166 instead of 2.524; the exact epsilon of the Gaussian mechanism with this rho is 1.993.
 
     Parameters
     ----------

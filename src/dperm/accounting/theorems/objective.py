@@ -10,22 +10,25 @@ from dperm.privacy.gaussian_profile import mills_ratio
 
 
 def planar_objective_delta(epsilon: float, noise_multiplier: float, *, determinant: float) -> float:
-    """Return delta(epsilon) of objective perturbation under replace_one, for slopes of any sign, by T41 (a).
+    """Return an upper bound on the delta of objective perturbation under replace_one; losses need not be monotone.
 
     Theorem T41 (a).
-        U = c + s^2/2 + s R, s = 2L/sigma, R ~ chi_2, bounds the privacy loss. With r = (epsilon - c)/s - s/2 and the
-        Mills ratio M, delta = s e^{-r^2/2} M(r + s) for r >= 0, and 1 - e^{rs} (1 - s M(s)) for r < 0.
+        The privacy loss is at most U = c + s^2/2 + s R, where s = 2L/sigma and R has the chi distribution with two
+        degrees of freedom. Let r = (epsilon - c)/s - s/2, and let M be the Mills ratio of the normal distribution. Then
+        delta = s e^{-r^2/2} M(r + s) for r >= 0, and delta = 1 - e^{rs} (1 - s M(s)) for r < 0.
 
-    `account` uses T41 (c), which is smaller: 0.0031044 instead of 0.0110789 in the example of T39.
+    For losses that are not monotone, `account` uses T41 (c), which gives a smaller delta: 0.0031044 instead of
+    0.0110789 in the example of T39.
 
     Parameters
     ----------
     epsilon
         Epsilon, at least 0.
     noise_multiplier
-        Ratio sigma/L of the standard deviation of the noise to the Lipschitz constant.
+        Ratio sigma/L of the standard deviation of the noise to the Lipschitz constant of one record's loss, positive.
     determinant
-        Privacy loss c of the determinant; log(1 + beta/Lambda) for linear models (T37).
+        Privacy loss c due to the Jacobian determinant of the noise, at least 0; it is log(1 + beta/Lambda) for linear
+        models with smoothness beta and regularization strength Lambda (T37).
 
     Returns
     -------

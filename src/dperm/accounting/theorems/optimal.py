@@ -22,9 +22,12 @@ def optimal_composition_delta(epsilon: float, delta: float, *, count: int, total
     """Return the smallest delta at ``total_epsilon`` for ``count`` mechanisms that are (epsilon, delta)-DP.
 
     Theorem T13 [Kairouz, Oh & Viswanath 2015, Thm 3.3, written for every eps_g >= 0].
-        1 - (1-delta)^k (1 - sum_{l=0}^k C(k,l) (e^{(k-l) eps} - e^{eps_g + l eps})_+ / (1 + e^eps)^k).
+        The smallest delta at eps_g = ``total_epsilon`` is
+        1 - (1-delta)^k (1 - sum_{l=0}^k C(k,l) (e^{(k-l) eps} - e^{eps_g + l eps})_+ / (1 + e^eps)^k),
+        where (x)_+ = max(x, 0).
 
-    All terms of the sum are positive. Each is accurate to about 1e-11 for a million mechanisms.
+    No term of the sum is negative, so there is no cancellation. For a million mechanisms, the relative error of each
+    term is about 1e-11.
 
     Parameters
     ----------
@@ -44,6 +47,8 @@ def optimal_composition_delta(epsilon: float, delta: float, *, count: int, total
 
     Raises
     ------
+    AssumptionError
+        If there are more than 2^21 - 1 mechanisms. `account` gives lower and upper bounds on this delta.
     ParameterError
         If an argument is out of range.
 
@@ -59,7 +64,8 @@ def optimal_composition_delta(epsilon: float, delta: float, *, count: int, total
 def optimal_composition_epsilon(epsilon: float, delta: float, *, count: int, total_delta: float) -> float:
     """Return the smallest epsilon at ``total_delta`` for ``count`` mechanisms that are (epsilon, delta)-DP.
 
-    The function inverts ``optimal_composition_delta`` (T13) exactly on each piece of the curve.
+    The function inverts ``optimal_composition_delta`` (T13) by an exact formula between adjacent values of the privacy
+    loss.
 
     Parameters
     ----------
@@ -68,9 +74,9 @@ def optimal_composition_epsilon(epsilon: float, delta: float, *, count: int, tot
     delta
         Delta of each mechanism, in [0, 1).
     count
-        Number T of mechanisms, at least 1.
+        Number of mechanisms, at least 1.
     total_delta
-        Delta of the composition, in (0, 1).
+        Delta of the composition, in [0, 1).
 
     Returns
     -------
@@ -80,7 +86,8 @@ def optimal_composition_epsilon(epsilon: float, delta: float, *, count: int, tot
     Raises
     ------
     AssumptionError
-        If total_delta < 1 - (1-delta)^count, which no epsilon reaches.
+        If total_delta < 1 - (1-delta)^count, since no epsilon attains such a small delta, or if there are more than
+        2^21 - 1 mechanisms.
     ParameterError
         If an argument is out of range.
 
@@ -99,20 +106,21 @@ def heterogeneous_composition_delta(
     """Return the smallest delta at ``total_epsilon`` for mechanisms that are (eps_i, delta_i)-DP.
 
     Theorem T14 [Murtagh & Vadhan 2016, Thm 1.5].
+        The smallest delta at eps_g = ``total_epsilon`` is
         1 - prod(1-delta_i) (1 - sum_S (e^{sum_S eps_i} - e^{eps_g + sum_{not S} eps_i})_+ / prod(1+e^{eps_i})),
-        where eps_g = ``total_epsilon`` and S ranges over all subsets of the mechanisms.
+        where (x)_+ = max(x, 0), and S ranges over all subsets of the mechanisms.
 
-    Erratum E29: lecture S1 (see docs/errata.md) refers to Kairouz et al. for this case, but their heterogeneous bound
-    is not optimal. The optimal bound is #P-hard to compute. Equal epsilons are merged into binomial counts. If the j-th
-    distinct epsilon occurs k_j times, prod(k_j + 1) atoms remain. About twenty different epsilons, or millions of equal
-    epsilons, are feasible.
+    Erratum E29 (see docs/errata.md): the lecture of Razaviyayn refers to Kairouz et al. for this case, but their
+    heterogeneous bound is not optimal. The optimal bound is #P-hard to compute. If the j-th distinct epsilon occurs k_j
+    times, the privacy loss has at most prod(k_j + 1) different values (atoms). About twenty different epsilons, or two
+    million equal epsilons, are feasible.
 
     Parameters
     ----------
     epsilons
-        Epsilon of each mechanism.
+        Epsilon of each mechanism, at least 0.
     deltas
-        Delta of each mechanism.
+        Delta of each mechanism, in [0, 1); as many values as ``epsilons``.
     total_epsilon
         Epsilon of the composition, at least 0.
 
@@ -124,7 +132,7 @@ def heterogeneous_composition_delta(
     Raises
     ------
     AssumptionError
-        If there are more than 2^21 atoms. `account` gives lower and upper bounds on the same number.
+        If there are more than 2^21 atoms. `account` gives lower and upper bounds on this delta.
     ParameterError
         If an argument is out of range.
     """
@@ -140,11 +148,11 @@ def heterogeneous_composition_epsilon(
     Parameters
     ----------
     epsilons
-        Epsilon of each mechanism.
+        Epsilon of each mechanism, at least 0.
     deltas
-        Delta of each mechanism.
+        Delta of each mechanism, in [0, 1); as many values as ``epsilons``.
     total_delta
-        Delta of the composition, in (0, 1).
+        Delta of the composition, in [0, 1).
 
     Returns
     -------
@@ -154,7 +162,8 @@ def heterogeneous_composition_epsilon(
     Raises
     ------
     AssumptionError
-        If total_delta < 1 - prod(1-delta_i), or there are too many atoms.
+        If total_delta < 1 - prod(1-delta_i), since no epsilon attains such a small delta, or if there are more than
+        2^21 atoms; see `heterogeneous_composition_delta`.
     ParameterError
         If an argument is out of range.
     """

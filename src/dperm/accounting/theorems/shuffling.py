@@ -23,12 +23,14 @@ def shuffled_delta_lower(epsilon: float, noise_multiplier: float, *, batches: in
     """Return a lower bound on the delta of one shuffled epoch of DP-SGD with ``batches`` steps.
 
     Theorem T27 [Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang 2024].
-        With P = T^{-1} sum_t N(2 e_t, sigma^2 I) and Q = T^{-1} sum_t N(e_t, sigma^2 I), for neighbours in which one
-        record is replaced by a blank record,
+        Let data sets be neighbours if one record is replaced by a blank record, whose gradient is 0. For some
+        neighbours, the outputs are distributed as P = (1/T) sum_t N(2 e_t, sigma^2 I) and
+        Q = (1/T) sum_t N(e_t, sigma^2 I), with the unit vectors e_1, ..., e_T. Therefore
         delta >= max_C [1 - F((C-2)/sigma) F(C/sigma)^{T-1}] - e^eps [1 - F((C-1)/sigma) F(C/sigma)^{T-1}],
-        where F is the standard normal distribution function. The underlying event is "some step exceeds C".
+        where F is the standard normal distribution function. The brackets are the probabilities under P and Q that at
+        least one coordinate exceeds C.
 
-    At sigma = 0.4, T = 10^4 and eps = 4 the bound is 0.226, whereas Poisson accounting of the same run gives 1.17e-5.
+    At sigma = 0.4, T = 10^4 and eps = 4, the bound is 0.226, whereas Poisson accounting of the same run gives 1.17e-5.
     Every C gives a valid bound, so the maximization need not be exact.
 
     Parameters
@@ -36,9 +38,9 @@ def shuffled_delta_lower(epsilon: float, noise_multiplier: float, *, batches: in
     epsilon
         Epsilon, at least 0.
     noise_multiplier
-        Noise multiplier sigma of each step.
+        Noise multiplier sigma of each step, positive.
     batches
-        Number T of batches in the epoch.
+        Number T of batches in the epoch, at least 1.
 
     Returns
     -------
@@ -79,36 +81,38 @@ def _log1mexp(x: Array) -> Array:
 
 
 def shuffle_without_amplification(noise_multiplier: float, epochs: int, *, adjacency: Adjacency | str) -> float:
-    """Return the mu of Gaussian DP for shuffled or fixed batches, where every record is in exactly one batch per epoch.
+    """Return the mu of Gaussian DP (GDP) for shuffled or fixed batches, with every record in one batch per epoch.
 
     Theorem T27 (second part).
-        E epochs in which each record is in exactly one batch, with noise multiplier sigma on the clipped sum, are
-        sqrt(E) s / sigma-GDP. Here s = 2 under replace-one, and s = 1 if a record is replaced by a blank record. The
-        numbers of records and batches and the divisor of the sum are public. The permutation does not depend on the
-        data.
+        Let each record be in exactly one batch per epoch, with noise multiplier sigma on each clipped sum. Then E
+        epochs are mu-GDP with mu = s sqrt(E)/sigma. Here s = 2 under replace_one, and s = 1 if a record is replaced by
+        a blank record, whose gradient is 0. This function returns mu for s = 2.
 
-    There is no such bound under add_remove, since removing a record moves other records to other batches. For a fixed
-    order, one epoch of T batches has mu = sqrt(4(T-1)+1)/sigma under add_remove, and this value is attained. If the
-    number of steps depends on n, no bound holds.
+    The theorem requires that the numbers of records and batches, and the divisor of each sum, are public, and that the
+    permutation of the records does not depend on the data.
+
+    The bound does not hold under add_remove, since removing a record moves other records to other batches. For a fixed
+    order of the records, one epoch of T batches has mu = sqrt(4(T-1)+1)/sigma under add_remove, and this value is
+    attained. If the number of steps depends on the number of records, no bound holds.
 
     Parameters
     ----------
     noise_multiplier
-        Noise multiplier sigma of each step.
+        Noise multiplier sigma of each step, positive.
     epochs
-        Number E of epochs.
+        Number E of epochs, at least 1.
     adjacency
         Must be "replace_one".
 
     Returns
     -------
     float
-        mu, rounded up. ``analytic_gaussian_delta(epsilon, 1 / mu)`` converts mu to delta.
+        Parameter mu, rounded up. ``analytic_gaussian_delta(epsilon, 1 / mu)`` converts mu to delta.
 
     Raises
     ------
     AdjacencyError
-        If ``adjacency`` is add_remove.
+        If ``adjacency`` is not "replace_one".
     ParameterError
         If an argument is out of range.
     """

@@ -19,33 +19,34 @@ Relations = Adjacency | str | Iterable[Adjacency | str]
 def amplify_poisson(
     epsilon: float, delta: float, *, rate: float, adjacency: Adjacency | str, base: Relations | None = None
 ) -> tuple[float, float]:
-    """Return the guarantee of an (epsilon, delta)-DP mechanism that runs on a secret Poisson sample of its input.
+    """Return the guarantee of an (epsilon, delta)-DP base mechanism that runs on a secret Poisson sample of the data.
 
     Theorem T21 [Balle, Barthe & Gaboardi 2018].
-        Let each record be included independently with probability q. The result is (ln(1 + q (e^eps - 1)), q delta)-DP
-        under add_remove if the base mechanism is (eps, delta)-DP under add_remove. Under replace_one, the base
-        mechanism must be (eps, delta)-DP under BOTH relations. The base mechanism must be defined on inputs of every
-        size, and each step must draw a fresh sample.
+        Let each record be included in the sample independently with probability q, and let the base mechanism be
+        (eps, delta)-DP under add_remove. Then the sampled mechanism is (ln(1 + q (e^eps - 1)), q delta)-DP under
+        add_remove. Under replace_one, this formula holds if the base mechanism is (eps, delta)-DP under BOTH relations.
+        The base mechanism must be defined on inputs of every size, and each step must draw a fresh sample.
 
     Under replace_one, the formula does not hold if the base mechanism is (eps, delta)-DP only under add_remove.
-    Example: for the Gaussian mechanism with sigma = 1, at eps = 1 and q = 0.1, the subsampled mechanism has a delta of
-    0.02295 under replace_one, whereas the formula gives 0.01269.
+    Example: let the base mechanism be Gaussian with noise multiplier 1, eps = 1 and q = 0.1. At the epsilon of the
+    formula, 0.1586, the sampled mechanism has a delta of 0.02295 under replace_one, whereas the formula gives 0.01269.
 
     Parameters
     ----------
     epsilon, delta
-        Guarantee of the base mechanism.
+        Epsilon, at least 0, and delta, in [0, 1), of the base mechanism.
     rate
         Sampling rate q, in (0, 1].
     adjacency
-        Neighbouring relation of the result.
+        Neighbouring relation of the result, "add_remove" or "replace_one".
     base
-        Relation or relations under which the base mechanism is (epsilon, delta)-DP; by default ``adjacency``.
+        Relation or relations under which the base mechanism is (epsilon, delta)-DP; by default only ``adjacency``. If
+        ``adjacency`` is "replace_one", pass both relations.
 
     Returns
     -------
     tuple[float, float]
-        (epsilon, delta), rounded up.
+        Epsilon and delta of the sampled mechanism, rounded up.
 
     Raises
     ------
@@ -70,34 +71,37 @@ def amplify_without_replacement(
     adjacency: Adjacency | str,
     base: Relations | None = None,
 ) -> tuple[float, float]:
-    """Return the guarantee of an (epsilon, delta)-DP mechanism that runs on a secret sample of fixed public size.
+    """Return the guarantee of an (epsilon, delta)-DP base mechanism that runs on a secret sample of fixed public size.
 
     Theorem T21 [Balle, Barthe & Gaboardi 2018].
-        Let the sample be uniform, of m out of n records, and the base mechanism (eps, delta)-DP under replace_one on m
-        records. The result is (ln(1 + q (e^eps - 1)), q delta)-DP, with q = m/n under replace_one and q = m/(n+1) under
-        add_remove, where n is the size of the smaller data set.
+        Let the sample consist of m out of n records, drawn uniformly without replacement, and let the base mechanism be
+        (eps, delta)-DP under replace_one on m records. Then the sampled mechanism is
+        (ln(1 + q (e^eps - 1)), q delta)-DP, with q = m/n under replace_one and q = m/(n+1) under add_remove, where n is
+        the size of the smaller data set.
 
-    Under add_remove n is private, so ``population`` must be a public lower bound on n. The formula does not hold if the
-    base mechanism is (eps, delta)-DP only under add_remove. Example: for m = 3 and neighbours with n = 3 and 4 records,
-    the true delta is 0.3824, whereas the formula gives 0.0952.
+    Under add_remove, n is private, so ``population`` must be a public lower bound on n. The formula does not hold if
+    the base mechanism is (eps, delta)-DP only under add_remove. Example: let the base mechanism be Gaussian with noise
+    multiplier 1, eps = 1 and m = 3, and let the neighbouring data sets have 3 and 4 records. At the epsilon of the
+    formula, 0.8280, the true delta is 0.3824, whereas the formula gives 0.0952.
 
     Parameters
     ----------
     epsilon, delta
-        Guarantee of the base mechanism.
+        Epsilon, at least 0, and delta, in [0, 1), of the base mechanism.
     sample_size
-        Number m of records in the sample.
+        Number m of records in the sample, at most ``population``.
     population
-        Number n of records under replace_one; a public lower bound on n under add_remove.
+        Under replace_one, the number n of records; under add_remove, a public lower bound on n.
     adjacency
-        Neighbouring relation of the result.
+        Neighbouring relation of the result, "add_remove" or "replace_one".
     base
-        Relation or relations under which the base mechanism is (epsilon, delta)-DP; by default ``adjacency``.
+        Relation or relations under which the base mechanism is (epsilon, delta)-DP; by default only ``adjacency``. They
+        must include "replace_one".
 
     Returns
     -------
     tuple[float, float]
-        (epsilon, delta), rounded up.
+        Epsilon and delta of the sampled mechanism, rounded up.
 
     Raises
     ------
@@ -122,13 +126,16 @@ def poisson_gaussian_delta(
 ) -> float:
     """Return the exact delta of ONE Poisson-subsampled Gaussian step under add_remove, in one direction.
 
-    Theorem T22 (single step) [Balle et al. 2018; Zhu, Dong & Wang 2022], eps >= 0.
+    Theorem T22 (single step) [Balle et al. 2018; Zhu, Dong & Wang 2022], for eps >= 0.
         remove: q delta_GDP(ln(1 + (e^eps - 1)/q); 1/sigma).
-        add:    the same with c = 1 - (1-q) e^eps in place of q, and 0 if c <= 0.
+        add:    c delta_GDP(ln(1 + (e^eps - 1)/c); 1/sigma) with c = 1 - (1-q) e^eps, and 0 if c <= 0.
 
-    Proof of the second formula: with p = (1-q) N(0) + q N(1), the difference N(0) - e^eps p is c N(0) - (c + e^eps - 1)
-    N(1). Deltas from this formula cannot be composed. Compose the pair of each direction and take the larger delta at
-    the end, as `account` does.
+    Here delta_GDP(eps; mu) is the delta of Gaussian noise with standard deviation 1/mu and sensitivity 1 (T6). Proof of
+    the second formula: let N_0 and N_1 be the densities of the output without and with the record in the sample, and
+    let p = (1-q) N_0 + q N_1. Then N_0 - e^eps p = c N_0 - (c + e^eps - 1) N_1.
+
+    Deltas from these formulas cannot be composed. Compose the pair of each direction and take the larger delta at the
+    end, as `account` does.
 
     Parameters
     ----------
@@ -139,7 +146,7 @@ def poisson_gaussian_delta(
     rate
         Sampling rate q, in (0, 1].
     direction
-        "add" or "remove".
+        Direction of the neighbouring pair, "add" or "remove".
 
     Returns
     -------
@@ -178,11 +185,13 @@ def _addition_weight(epsilon: float, rate: float) -> float:
 def without_replacement_gaussian_delta(epsilon: float, noise_multiplier: float, *, rate: float) -> float:
     """Return an upper bound on the delta of ONE Gaussian step on a sample without replacement, under replace_one.
 
-    Theorem T24 (profile) [Balle et al. 2018; Zhu, Dong & Wang 2022, Thm 11], eps >= 0.
-        q delta_GDP(ln(1 + (e^eps - 1)/q); 2/sigma), since a replaced record changes the clipped sum by up to 2.
+    Theorem T24 (profile) [Balle et al. 2018; Zhu, Dong & Wang 2022, Thm 11], for eps >= 0.
+        delta(eps) <= q delta_GDP(ln(1 + (e^eps - 1)/q); 2/sigma).
 
-    The bound is valid but not tight. Deltas from this formula cannot be composed; for compositions, T24 gives a
-    dominating pair.
+    Here delta_GDP(eps; mu) is the delta of Gaussian noise with standard deviation 1/mu and sensitivity 1 (T6). The
+    formula has mu = 2/sigma, since replacing one record changes the clipped sum by up to twice the clipping norm. The
+    bound is valid but not tight. Deltas from this formula cannot be composed; for compositions, `account` uses the
+    dominating pair of T24.
 
     Parameters
     ----------

@@ -13,23 +13,25 @@ from dperm.accounting.thresholded import checked_values, fresh_value_probability
 def thresholded_values_delta(epsilon: float, standard_deviation: float, threshold: float, values: int) -> float:
     """Return the exact delta of one `ThresholdedValues` release under add/remove.
 
-    Theorem T73. Let j of the d values of a record be held by no other record.
-    With p_j = 1 - Phi((tau - 1)/sigma)^j and m_j = sqrt(d - j)/sigma,
-    delta(eps) = max_{0 <= j <= d} max{p_j + (1 - p_j) delta_GDP(eps - ln(1 - p_j); m_j),
-    delta_GDP(eps + ln(1 - p_j); m_j)}.
-    The first term bounds the loss of D, which has one record more than D', relative to D'; the second term bounds the
-    reverse loss.
+    Theorem T73. Let j be the number of values that no other record holds, among the d values of one record.
+        With p_j = 1 - Phi((tau - 1)/sigma)^j and m_j = sqrt(d - j)/sigma,
+        delta(eps) = max_{0 <= j <= d} max{p_j + (1 - p_j) delta_GDP(eps - ln(1 - p_j); m_j),
+        delta_GDP(eps + ln(1 - p_j); m_j)}.
+
+    Here Phi is the standard normal distribution function, and delta_GDP(eps; mu) is the delta of Gaussian noise with
+    standard deviation 1/mu and sensitivity 1 (T6). The first term in braces is the delta for removing the record, and
+    the second term is the delta for adding the record.
 
     Parameters
     ----------
     epsilon
         Epsilon, at least 0.
     standard_deviation
-        Standard deviation sigma of the noise on each count, in records.
+        Standard deviation sigma of the noise on each count, in records; positive.
     threshold
-        Threshold tau of the noisy counts, at least 1.
+        Threshold tau for the noisy counts, from 1 to 1e15.
     values
-        Number d of values of one record, from 1 to 10,000.
+        Number d of values that one record holds, from 1 to 10,000.
 
     Returns
     -------

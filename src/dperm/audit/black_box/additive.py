@@ -32,7 +32,7 @@ MAIN, BITS = 0.8, 0.2
 
 @dataclass(frozen=True)
 class AdditiveSubject:
-    """One of two values plus the noise of ``mechanism``, drawn by its own sampler.
+    """Audit subject that releases one of two values plus noise, drawn by the sampler of ``mechanism``.
 
     Attributes
     ----------
@@ -41,13 +41,13 @@ class AdditiveSubject:
     mechanism
         The additive mechanism.
     without, included
-        Values without and with the record.
+        Noiseless values without and with the record.
     claimed, profile
         Claimed guarantee and its privacy profile.
     facts
         Public facts for the report.
     bits
-        Source of randomness.
+        Source of random bits for the noise.
     """
 
     name: str
@@ -76,19 +76,19 @@ class AdditiveSubject:
 def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> AdditiveSubject:
     """Build an audit subject from an additive mechanism.
 
-    The values with and without the record differ by the mechanism's sensitivity along the first axis.
+    The noiseless values with and without the record differ by the mechanism's sensitivity along the first axis.
 
     Parameters
     ----------
     mechanism
-        The calibrated additive mechanism.
+        Calibrated additive mechanism, such as a `LaplaceMechanism`.
     bits
-        Source of the noise; None for the operating system.
+        Source of random bits for the noise; None uses the operating system.
 
     Returns
     -------
     AdditiveSubject
-        Mechanism to pass to `audit`.
+        Subject to pass to `audit`.
 
     Raises
     ------

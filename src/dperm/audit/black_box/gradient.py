@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gradient perturbation as an audit subject: noisy gradients of all steps, on a line, for many runs at once (T45).
+"""Gradient perturbation as an audit subject: noisy gradients of all steps, one feature, many runs at once (T45).
 
 The guarantee covers the sequence of noisy gradients, here (runs, steps, 1) numbers. The coefficients are a function of
 this sequence. In more dimensions, the other coordinates are noise independent of the data.

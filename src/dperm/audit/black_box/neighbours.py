@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Neighbouring data sets on a line, close to the worst case for a method, and their empirical risk.
+"""Neighbouring data sets with a single feature, close to the worst case for a method, and their empirical risk.
 
 All rows lie along the first axis. One dimension is the worst case for most methods, because noise in other dimensions
 only hides the signal. The other records may be rows of zeros, or a crowd that moves the model to the most sensitive
@@ -80,12 +80,15 @@ class LineProblem:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """One-dimensional problem with and without a record; under replace_one, another record replaces the absent record.
+    """Neighbouring data sets with a single feature, with and without the record under attack.
+
+    Under replace_one, the data set without the record contains a replacement record. Every record is a tuple
+    (x, y, multiplicity): its feature, its target, and the number of times that it occurs.
 
     Attributes
     ----------
     spec
-        The problem.
+        Specification of the empirical risk problem.
     adjacency
         Neighbouring relation.
     record
@@ -93,7 +96,7 @@ class Neighbours:
     other
         The replacement record; None under add_remove.
     rest
-        The remaining records.
+        The remaining records, which are in both data sets.
     """
 
     spec: ProblemSpec
@@ -104,19 +107,20 @@ class Neighbours:
 
     @property
     def included(self) -> LineProblem:
-        """Problem including the record under attack."""
+        """Empirical risk problem with the record under attack."""
         return LineProblem(self.spec, (self.record, *self.rest))
 
     @property
     def excluded(self) -> LineProblem:
-        """Problem without the record, or with its replacement."""
+        """Empirical risk problem without the record under attack; under replace_one, with its replacement."""
         return LineProblem(self.spec, self.rest if self.other is None else (self.other, *self.rest))
 
     def data(self, included: bool) -> BoundedData:
         """Return the training data with or without the record, for a plan.
 
-        The values are in the first of ``dim`` columns. If n is public, rows of zeros are appended until there are n
-        rows. Under add_remove, one row of zeros is appended to both data sets.
+        The entries of the records are in the first column, and all other columns are 0. Under replace_one with a public
+        number n of records, rows of zeros are appended until there are n rows. Under add_remove, one row of zeros is
+        appended.
 
         Parameters
         ----------
@@ -126,7 +130,7 @@ class Neighbours:
         Returns
         -------
         BoundedData
-            Bounded data for the plan.
+            Data with enforced bounds, for the plan.
         """
         rows = (self.included if included else self.excluded).rows
         values = np.array([(x, target) for x, target, count in rows for _ in range(count)]).reshape(-1, 2)
@@ -148,7 +152,7 @@ class Neighbours:
 
 
 def require_line(spec: ProblemSpec, method: str) -> None:
-    """Raise ``AssumptionError`` for losses of several scores: their worst neighbours are not on a line."""
+    """Raise ``AssumptionError`` for losses of several scores: their worst neighbours have more than one feature."""
     if spec.outputs > 1:
         raise AssumptionError(
             f"neighbours for method={method!r} are known for losses of one score, got the loss {spec.loss.name!r}.",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Objective perturbation as an audit subject: exact likelihood ratio, on a line, for many runs at once (T35, T36a)."""
+"""Objective perturbation as an audit subject: exact likelihood ratio, one feature, many runs at once (T35, T36a)."""
 
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -24,23 +24,27 @@ RIDGE = 1e-9
 
 
 def low_order_bits(without: ArrayLike, included: ArrayLike, *, share: float = 1.0) -> FixedThreshold:
-    """Return a test of whether an output w can be a floating-point sum s + noise (A12).
+    """Return a statistic that tests whether an output w can be a floating-point sum s + noise (A12).
 
     Here s is the noiseless output, either with or without the record. A floating-point sum w = s + noise often
-    satisfies fl(fl(w - s) + s) = w, where fl rounds to a double; a sum with a different s often does not. The guess is
-    "out" if w fails this test only for the value s with the record, and "in" if w fails the test only for the value s
-    without the record. Otherwise no guess is made. The rule is fixed in advance. The test also depends on the size of
-    the output, since doubles are coarser at larger values. A correct mechanism may therefore have a bound above 0, but
-    not above its claim. Only a bound above the claim is a leak. As an example, take raw Laplace noise, s = 0 without
-    the record and s = 1 with the record. Then w fails the test for s = 1 in two fifths of the runs without the record,
-    and in no run with the record. Noise on a grid reveals nothing beyond its claim.
+    satisfies fl(fl(w - s) + s) = w, where fl rounds to a double-precision number; a sum with a different s often does
+    not. The guess is "out" if w violates this equation only for the value s with the record, and "in" if w violates the
+    equation only for the value s without the record. Otherwise no guess is made. This rule is fixed in advance.
+
+    For example, let s be 0 without the record and 1 with the record, and let Laplace noise be drawn and added in
+    floating-point arithmetic. Then w violates the equation for s = 1 in two fifths of the runs without the record, and
+    in no run with the record. Noise on a grid reveals nothing beyond its claim.
+
+    The equation also depends on the magnitude of w, because the spacing of double-precision numbers grows with their
+    magnitude. A correct mechanism may therefore have a lower bound above 0, but not above its claim. Only a bound above
+    the claim is a leak.
 
     Parameters
     ----------
     without, included
         Noiseless outputs without and with the record.
     share
-        Relative share of the error probability alpha for this statistic, positive.
+        Weight of this statistic in the division of the error probability alpha, positive.
 
     Returns
     -------
@@ -72,16 +76,16 @@ def lowest_bits(outputs: Floats) -> Floats:
 
 
 def projection(*, share: float = 1.0, split: float = SPLIT, gaussian: bool = False) -> SelectedThreshold:
-    """Return a statistic that projects outputs onto the best separating direction, found by Fisher's discriminant.
+    """Return a statistic that projects the outputs onto the direction of Fisher's linear discriminant.
 
     Parameters
     ----------
     share
-        Relative share of the error probability alpha for this statistic, positive.
+        Weight of this statistic in the division of the error probability alpha, positive.
     split
-        Fraction of the runs for learning the direction and the threshold.
+        Fraction of the runs used to learn the direction and the threshold, from 0.01 to 0.9.
     gaussian
-        Whether to assume a Gaussian trade-off; the report states this assumption.
+        Whether to assume a Gaussian trade-off curve; the report states this assumption.
 
     Returns
     -------
@@ -94,14 +98,15 @@ def projection(*, share: float = 1.0, split: float = SPLIT, gaussian: bool = Fal
 def step_differences(*, share: float = 1.0, split: float = SPLIT) -> SelectedThreshold:
     """Return a statistic based on the differences between consecutive steps, in which repeated noise cancels.
 
-    The outputs have the shape (runs, steps, ...).
+    The outputs must have the shape (runs, steps, ...), with at least two steps. The differences are projected onto the
+    direction of Fisher's linear discriminant.
 
     Parameters
     ----------
     share
-        Relative share of the error probability alpha for this statistic, positive.
+        Weight of this statistic in the division of the error probability alpha, positive.
     split
-        Fraction of the runs for learning the direction and the threshold.
+        Fraction of the runs used to learn the direction and the threshold, from 0.01 to 0.9.
 
     Returns
     -------
@@ -112,14 +117,15 @@ def step_differences(*, share: float = 1.0, split: float = SPLIT) -> SelectedThr
 
 
 def low_bits(*, share: float = 1.0, split: float = SPLIT) -> SelectedThreshold:
-    """Return a statistic based on the exponent of the lowest set bit in any coordinate (A12).
+    """Return a statistic based on the smallest exponent of a set bit in any coordinate of the output (A12).
 
     Parameters
     ----------
     share
-        Relative share of the error probability alpha for this statistic, positive.
+        Weight of this statistic in the division of the error probability alpha, positive.
     split
-        Fraction of the runs for learning the sign and the threshold.
+        Fraction of the runs used to learn the sign and the threshold, from 0.01 to 0.9. The sign states whether a
+        larger exponent indicates a run with the record.
 
     Returns
     -------

@@ -26,34 +26,37 @@ from dperm.presentation.spelling import arg
 def of_plan(plan: Plan | PreparationPlan, *, bits: Bits | None = None, workers: int = 1) -> Subject:
     """Build an audit subject from a plan, with neighbours that suit its method, and with the plan's own noise.
 
-    Output, objective and gradient perturbation are audited in one dimension, where the likelihood ratio is known and
-    100,000 runs take seconds. Their bounds are close to the claim where the theorem is tight. Plans in more dimensions
-    are tested along one axis. There, the noise of pure DP hides the record better, so the bounds are weaker. A private
-    preparation runs on a table of frequent numbers, where one record attains the sensitivity of both releases. All
-    other plans run unchanged, one run at a time, on neighbours that consist of a record and its opposite (or no
-    record). This attack is weaker.
+    Plans for output, objective and gradient perturbation are audited with all records on one axis. The likelihood ratio
+    is then known, and 100,000 runs take seconds. The bounds are close to the claim if the theorem behind the claim is
+    tight. In more than one dimension, the noise of pure DP hides the record better, so the bounds are weaker.
+
+    The plan of a private preparation is audited on a table of frequent numbers. In this table, one record attains the
+    sensitivity of both releases of the preparation, the column profile and the counts of values.
+
+    All other plans run unchanged, one run at a time. The two data sets contain a record and its opposite under
+    replace_one, or a record and no record under add_remove. This attack is weaker.
 
     Parameters
     ----------
     plan
-        Plan of `dperm.methods` for a loss with one score, or of a private preparation, such as ``plan_`` of
-        `dperm.sklearn.PrivateTableEncoder`.
+        Plan of `dperm.methods` for a loss with one score per record, or plan of a private preparation, such as
+        ``plan_`` of `dperm.sklearn.PrivateTableEncoder`.
     bits
-        Source of the noise; None for the operating system, as in production.
+        Source of random bits for the noise; None uses the operating system, as in production.
     workers
-        Number of processes for plans that train a model in every run; must be 1 for seeded bits.
+        Number of processes for plans that run unchanged, from 1 to 1024. It must be 1 if ``bits`` are seeded.
 
     Returns
     -------
     Subject
-        Mechanism to pass to `audit`.
+        Subject to pass to `audit`.
 
     Raises
     ------
     AssumptionError
-        If the loss has several scores, or ``plan`` is not a plan.
+        If the loss has several scores per record, or if ``plan`` is not a plan.
     ParameterError
-        If several processes would draw the same noise.
+        If ``workers`` is out of range, or if several processes would draw the same noise.
     """
     match plan:
         case OutputPlan():

@@ -162,37 +162,39 @@ def repeated(
     Parameters
     ----------
     train
-        Function from a data set to the release: numbers, a `Release`, or a model with ``coef_`` and ``intercept_``. The
-        function must draw fresh noise in every call.
+        Function that takes a data set and returns the release: numbers, a `Release`, or a model with ``coef_`` and
+        ``intercept_``. The function must draw fresh noise in every call.
     with_record, without_record
-        Neighbouring data sets, passed to ``train`` unchanged, such as (X, y). Data sets close to the method's worst
-        case give stronger bounds. Lists, arrays, (X, y) and tables must be neighbours under the claim's adjacency;
-        other objects are not compared.
+        Neighbouring data sets, such as (X, y), which are passed to ``train`` unchanged. Data sets close to the worst
+        case of the method give stronger bounds. `repeated` checks that lists, arrays, tuples (X, y) and tables are
+        neighbours under the adjacency of the claim. Other objects are not compared.
     claimed
-        The claimed guarantee of ``train``, under an adjacency for which the two data sets are neighbours.
+        Claimed guarantee of ``train``, under an adjacency for which the two data sets are neighbours.
     workers
-        Number of processes. Processes are forked where possible; otherwise ``train`` and the data must be picklable.
-        Every process needs its own random numbers. The noise of dperm satisfies this, and so do the global generators
-        of random, numpy and torch. A generator stored in ``train`` would be copied to every process. Create such a
-        generator inside ``train``, without a seed, or use one process. Each process first performs 6 to 38 training
-        runs that the audit does not use, to detect copied random numbers. A mixture of copied and new random numbers is
-        not detected.
+        Number of processes, from 1 to 1024. Processes are forked where possible; otherwise ``train`` and the data must
+        be picklable. Every process needs its own random numbers. The noise of dperm satisfies this requirement, and so
+        do the global generators of random, numpy and torch. A generator stored in ``train`` would be copied to every
+        process. Create such a generator inside ``train``, without a seed, or use one process. With more than one
+        process, each process first performs 6 training runs that the audit does not use (38 if the outputs of the first
+        6 are not all different), to detect copied random numbers. A mixture of copied and new random numbers is not
+        detected.
     statistics
-        Statistics to test; by default `projection` and `low_bits`.
+        Statistics to test; None uses `projection` and `low_bits`.
     profile
-        The claimed privacy profile, if known.
+        Claimed privacy profile; None uses the profile of ``claimed``.
     name
-        Name for the report.
+        Name of the subject for the report.
 
     Returns
     -------
     RepeatedTraining
-        Mechanism to pass to `audit`.
+        Subject to pass to `audit`.
 
     Raises
     ------
     ParameterError
-        If ``train`` is not callable, or the data sets are comparable but not neighbours.
+        If ``train`` is not callable, if the data sets can be compared but are not neighbours, or if another argument is
+        invalid.
 
     Examples
     --------

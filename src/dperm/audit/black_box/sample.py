@@ -24,7 +24,7 @@ class RunSample:
     outputs
         Released numbers, one row for each run.
     included
-        Whether the run included the record.
+        Whether each run included the record; one truth value for each run.
     """
 
     outputs: Floats
@@ -36,7 +36,7 @@ class RunSample:
 
     @property
     def flat(self) -> Floats:
-        """Outputs as a matrix with one row per run."""
+        """Outputs as a matrix with one row for each run."""
         return self.outputs.reshape(len(self), -1)
 
     def split(self, share: float) -> tuple["RunSample", "RunSample"]:

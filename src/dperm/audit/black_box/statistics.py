@@ -30,7 +30,7 @@ SPLIT = 0.2
 
 @runtime_checkable
 class Statistic(Protocol):
-    """Protocol for an audit statistic: a decision rule with a lower bound on epsilon."""
+    """Protocol for an audit statistic: a score, a rule for guesses, and the resulting lower bound on epsilon."""
 
     @property
     def name(self) -> str:
@@ -38,10 +38,10 @@ class Statistic(Protocol):
 
     @property
     def share(self) -> float:
-        """Relative share of the error probability alpha among the statistics of an audit."""
+        """Weight of this statistic: an audit divides the error probability alpha in proportion to the weights."""
 
     def tested(self, runs: int) -> int:
-        """Return the number of runs that remain for the bound, after those used to select a threshold.
+        """Return the number of runs available for the bound, excluding those used to select a threshold.
 
         Parameters
         ----------
@@ -51,7 +51,7 @@ class Statistic(Protocol):
         Returns
         -------
         int
-            Number of remaining runs.
+            Number of available runs.
         """
 
     def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
@@ -62,7 +62,7 @@ class Statistic(Protocol):
         sample
             Outputs of all runs, and whether each run included the record.
         delta
-            The delta of the bound.
+            Delta at which epsilon is bounded.
         alpha
             Error probability available for the bound, in (0, 1).
 
@@ -75,7 +75,7 @@ class Statistic(Protocol):
 
 @dataclass(frozen=True)
 class FixedThreshold:
-    """Score with thresholds fixed before any run.
+    """Statistic with a score, and with thresholds fixed before any run.
 
     Attributes
     ----------
@@ -84,14 +84,16 @@ class FixedThreshold:
     score
         Function from outputs to a number for each run.
     threshold
-        The guess is "in" for scores of at least ``threshold``, and "out" for scores of at most ``lower``. For other
-        scores no guess is made. With a threshold of 0, a guess is made in every run.
-    lower
-        Threshold for "out"; by default minus ``threshold``.
+        The guess is "in" (the run included the record) for scores of at least ``threshold``, and "out" for scores of at
+        most ``lower``. For other scores, and for NaN, no guess is made. If both thresholds are 0, as by default, every
+        score other than NaN gives a guess.
     share
-        Relative share of the error probability alpha for this statistic.
+        Weight of this statistic in the division of the error probability alpha, positive.
+    lower
+        Threshold for "out"; None uses minus ``threshold``.
     gaussian
-        Whether the trade-off is known to be Gaussian. If so, every run gets a guess, and the bound uses mu (A1).
+        Whether the trade-off curve is known to be Gaussian. If True, both thresholds must be equal, a guess is made in
+        every run, and the bound follows from a lower bound on mu (A1).
     """
 
     name: str
@@ -125,7 +127,7 @@ class FixedThreshold:
         return -self.threshold if self.lower is None else self.lower
 
     def tested(self, runs: int) -> int:
-        """Return ``runs``, because the threshold is fixed and every run remains for the bound.
+        """Return ``runs``, because the thresholds are fixed and every run is available for the bound.
 
         Parameters
         ----------
@@ -147,7 +149,7 @@ class FixedThreshold:
         sample
             Outputs of all runs, and whether each run included the record.
         delta
-            The delta of the bound.
+            Delta at which epsilon is bounded.
         alpha
             Error probability available for the bound, in (0, 1).
 
@@ -167,21 +169,22 @@ class FixedThreshold:
 
 @dataclass(frozen=True)
 class SelectedThreshold:
-    """Score with thresholds selected on the first runs and tested on the remaining runs (A5).
+    """Statistic with a score and thresholds learned on the first runs, and tested on the remaining runs (A5).
 
     Attributes
     ----------
     name
         Name for the report.
     learned
-        Function from the selection runs to a score.
+        Function that takes the first runs and returns a score, which is a function from outputs to a number for each
+        run.
     share
-        Relative share of the error probability alpha for this statistic.
+        Weight of this statistic in the division of the error probability alpha, positive.
     split
-        Fraction of the runs for learning and selection.
+        Fraction of the runs used to learn the score and the thresholds, from 0.01 to 0.9.
     gaussian
-        Whether to assume a Gaussian trade-off. If so, every run gets a guess, with a threshold halfway between the
-        medians.
+        Whether to assume a Gaussian trade-off curve. If True, a guess is made in every run, with a threshold halfway
+        between the median scores of the runs with and without the record.
     """
 
     name: str
@@ -196,29 +199,29 @@ class SelectedThreshold:
         checks.between("split", self.split, 0.01, 0.9, "It is the share of the runs to choose thresholds with.")
 
     def tested(self, runs: int) -> int:
-        """Return the number of runs that remain after the selection.
+        """Return the number of runs that are not used to learn the score and the thresholds.
 
         Parameters
         ----------
         runs
-            Number of runs.
+            Total number of runs.
 
         Returns
         -------
         int
-            Number of runs used for the bound.
+            Number of runs available for the bound.
         """
         return runs - round(self.split * runs)
 
     def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
-        """Return the lower bound from the guesses in the runs not used for the selection.
+        """Return the lower bound from the guesses in the runs that are not used for learning.
 
         Parameters
         ----------
         sample
             Outputs of all runs, and whether each run included the record.
         delta
-            The delta of the bound.
+            Delta at which epsilon is bounded.
         alpha
             Error probability available for the bound, in (0, 1).
 
@@ -256,7 +259,7 @@ class SimulatedThreshold:
     simulation
         Function that returns simulated runs, independent of the audited runs.
     share
-        Relative share of the error probability alpha for this statistic.
+        Weight of this statistic in the division of the error probability alpha.
     """
 
     name: str

@@ -18,7 +18,7 @@ from dperm.privacy.profile import PrivacyProfile
 class Subject(Protocol):
     """Protocol for an audit subject: a mechanism or training run on two neighbouring data sets.
 
-    The attacker sees one row of numbers for each run.
+    Each run uses the data set with or without one record. The attacker sees one row of released numbers for each run.
     """
 
     @property
@@ -27,11 +27,11 @@ class Subject(Protocol):
 
     @property
     def claimed(self) -> AnyGuarantee | None:
-        """Claimed guarantee of the subject."""
+        """Claimed guarantee of the subject; None if nothing is claimed."""
 
     @property
     def profile(self) -> PrivacyProfile | None:
-        """Claimed privacy profile, or None if unknown."""
+        """Claimed privacy profile; None uses the profile of ``claimed``."""
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -44,12 +44,12 @@ class Subject(Protocol):
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
         """Return one row of released numbers for each run.
 
-        Runs are independent, and each draws fresh noise.
+        The runs are independent, and each run draws fresh noise.
 
         Parameters
         ----------
         included
-            Whether each run includes the record.
+            Whether each run includes the record; one truth value for each run.
         progress
             Callback that receives the completed fraction of the work, in (0, 1].
 
@@ -62,20 +62,21 @@ class Subject(Protocol):
 
 @dataclass(frozen=True)
 class BatchSubject:
-    """Subject with a function that simulates all runs at once.
+    """Audit subject with a function that simulates all runs at once.
 
     Attributes
     ----------
     name
         Name for the report.
     claimed
-        Claimed guarantee.
+        Claimed guarantee; None if nothing is claimed.
     draw
-        Function from the coin flips (whether each run includes the record) to the outputs, one row for each run.
+        Function that takes a truth value for each run (whether the run includes the record) and returns the outputs,
+        one row for each run.
     statistics
-        Default statistics.
+        Default statistics for an audit.
     profile
-        Claimed privacy profile, if known.
+        Claimed privacy profile; None uses the profile of ``claimed``.
     facts
         Public facts for the report.
     """
@@ -93,7 +94,7 @@ class BatchSubject:
         Parameters
         ----------
         included
-            Whether each run includes the record.
+            Whether each run includes the record; one truth value for each run.
         progress
             Callback that receives the completed fraction of the work, in (0, 1].
 

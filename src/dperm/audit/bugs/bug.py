@@ -29,7 +29,7 @@ class Bug(Protocol):
         """One-sentence description of the bug."""
 
     def finding(self, *, buggy: bool, runs: int, seed: int) -> Finding:
-        """Audit the buggy or the correct version. The claim and the statistics are the same for both.
+        """Audit the buggy or the correct version, with the same claim and statistics for both versions.
 
         Parameters
         ----------
@@ -49,7 +49,7 @@ class Bug(Protocol):
 
 @dataclass(frozen=True)
 class SimulatedBug:
-    """Bug detected by running the buggy and the correct version many times.
+    """Bug that is detected by running the buggy version many times.
 
     Attributes
     ----------
@@ -58,9 +58,9 @@ class SimulatedBug:
     wrong
         One-sentence description of the bug.
     subject
-        Function of (buggy, seed) that returns the audit subject with its claim and statistics.
+        Function that takes ``buggy`` and a seed, and returns the audit subject with its claim and statistics.
     effort
-        Factor by which the usual number of runs is multiplied.
+        Factor by which the number of runs is multiplied.
     """
 
     name: str
@@ -69,18 +69,18 @@ class SimulatedBug:
     effort: float = 1.0
 
     def finding(self, *, buggy: bool, runs: int, seed: int) -> Finding:
-        """Return the result of the black-box audit.
+        """Run the black-box audit of the buggy or the correct version.
 
-        Coin flips and noise use different seeds, both derived from ``seed``.
+        The coin flips and the noise use different seeds, both derived from ``seed``.
 
         Parameters
         ----------
         buggy
             Whether to audit the buggy version.
         runs
-            Usual number of runs; multiplied by ``effort``.
+            Number of runs of the audit, before the multiplication by ``effort``.
         seed
-            Seed of the coin flips and the noise.
+            Seed from which both seeds are derived.
 
         Returns
         -------
@@ -93,7 +93,7 @@ class SimulatedBug:
 
 @dataclass(frozen=True)
 class ExactBug:
-    """Bug detected without sampling, with confidence 1.
+    """Bug that is detected by an exact computation, without sampling and with confidence 1.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class ExactBug:
     wrong
         One-sentence description of the bug.
     of_buggy, of_correct
-        Functions that return the finding of the buggy and of the correct version.
+        Functions that return the findings on the buggy and on the correct version.
     """
 
     name: str
@@ -111,16 +111,16 @@ class ExactBug:
     of_correct: Callable[[], Finding]
 
     def finding(self, *, buggy: bool, runs: int, seed: int) -> Finding:
-        """Return the exact audit. ``runs`` and ``seed`` are ignored.
+        """Return the finding of the exact audit of the buggy or the correct version.
 
         Parameters
         ----------
         buggy
             Whether to audit the buggy version.
         runs
-            Ignored.
+            Ignored, because the audit is exact.
         seed
-            Ignored.
+            Ignored, because the audit is exact.
 
         Returns
         -------

@@ -43,7 +43,7 @@ COLUMNS = ("bug", "what is wrong", "claimed", "measured", "caught by", "alarms o
 
 @dataclass(frozen=True)
 class Row:
-    """Result for one bug of the matrix.
+    """Results of the audits for one bug.
 
     Attributes
     ----------
@@ -52,9 +52,9 @@ class Row:
     wrong
         One-sentence description of the bug.
     finding
-        Audit of the buggy version.
+        Finding of the audit of the buggy version.
     correct
-        Audits of the correct version.
+        Findings of the audits of the correct version.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Row:
 
     @property
     def alarms(self) -> int:
-        """Number of false alarms: audits that refuted the correct version."""
+        """Number of false alarms: audits that refuted the claim of the correct version."""
         return sum(finding.violation for finding in self.correct)
 
     @property
@@ -84,7 +84,7 @@ class Row:
 
     @property
     def verdict(self) -> Fact:
-        """Name of the statistic that caught the bug, or "NOT CAUGHT"."""
+        """Fact whose text is the name of the statistic that caught the bug, or "NOT CAUGHT"."""
         bound = self.finding.bound
         epsilons = {"claimed_epsilon": self.finding.claimed_epsilon(bound.delta), "measured_epsilon": bound.epsilon}
         values = {"bug": self.name, "statistic": self.statistic, **epsilons}
@@ -150,7 +150,7 @@ def _checked(bugs: object) -> tuple[Bug, ...]:
 
 
 def false_alarm_probability(rows: Sequence[Row]) -> float:
-    """Return an upper bound on the probability of any false alarm: the sum of the levels of all audits (A5).
+    """Return an upper bound on the probability of any false alarm, by the union bound over the audits (A5).
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def false_alarm_probability(rows: Sequence[Row]) -> float:
 
 
 def table(rows: Sequence[Row]) -> list[dict[str, str]]:
-    """Return the results as text cells.
+    """Return the results as a table of text cells.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def table(rows: Sequence[Row]) -> list[dict[str, str]]:
     Returns
     -------
     list of dict
-        One dictionary per bug; the keys are the names of the columns.
+        One dictionary for each bug, with the column headings as keys.
     """
     return [dict(zip(COLUMNS, _cells(row), strict=True)) for row in rows]
 

@@ -62,20 +62,21 @@ class MedianPosition:
 def median_atom(values: ArrayLike, record: float, *, sigma: float, strength: float = 0.0) -> float:
     """Return the probability that a perturbed median equals ``record``, rounded down (T42).
 
-    The perturbed median minimizes ``sum |w - x_i| + (Lambda/2) w^2 + b w``, b ~ N(0, sigma^2). It equals x if and only
-    if -b - Lambda x is a subgradient of the sum at x. The subgradients are the interval [s - k, s + k], where s is the
-    number of records below x minus the number above, and k is the number of records equal to x.
+    The perturbed median is the minimizer w of ``sum |w - x_i| + (Lambda/2) w^2 + b w`` with b ~ N(0, sigma^2). The
+    minimizer equals x if and only if -b - Lambda x is a subgradient of the sum at x. The subgradients at x form the
+    interval [s - k, s + k], where s is the number of records below x minus the number above x, and k is the number of
+    records equal to x.
 
     Parameters
     ----------
     values
-        The records.
+        The records x_i, one number each.
     record
-        Attacked value x.
+        Attacked value x; the probability is 0 if no record has this value.
     sigma
         Standard deviation of b, positive.
     strength
-        Regularization strength Lambda.
+        Regularization strength Lambda, at least 0.
 
     Returns
     -------
@@ -102,7 +103,7 @@ def median(
     Parameters
     ----------
     values
-        The records.
+        The records, one number each.
     record
         Attacked value; the bound is 0 if no record has this value.
     sigma

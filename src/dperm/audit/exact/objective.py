@@ -36,22 +36,24 @@ Bounds = tuple[Mapping[str, LowerBound], Mapping[str, object]]
 
 @dataclass(frozen=True)
 class ObjectiveMinimiser:
-    """Exact minimizer of J(theta) + b'theta with its claimed guarantee.
+    """Exact minimizer of a perturbed objective J(theta) + b'theta, with its claimed guarantee.
+
+    J is the sum of the losses plus (Lambda/2) ||theta||^2, and b is random noise.
 
     Attributes
     ----------
     name
-        Description for the report.
+        Name of the mechanism, for the report.
     spec
-        Problem, including Lambda.
+        Learning problem: the loss, the bound on the rows, and Lambda.
     term
         Distribution of b, in one dimension.
     claimed
         Claimed guarantee.
     profile
-        Claimed privacy profile, if known.
+        Claimed privacy profile; None uses the profile of ``claimed``.
     notes
-        Statements for the reader of the finding, such as the audited part of a plan's epsilon.
+        Notes for the reader of the finding, for example on the part of a plan's epsilon that is audited.
     """
 
     name: str
@@ -101,17 +103,18 @@ def _audited_part(claimed: PureDP | ApproxDP, goal: AnyGuarantee) -> Fact:
 
 
 def nips08(epsilon: float, strength: float) -> ObjectiveMinimiser:
-    """Return Algorithm 2 of Chaudhuri & Monteleoni 2008 as printed (T35).
+    """Return Algorithm 2 of Chaudhuri & Monteleoni 2008, whose claim of epsilon-DP is false (T35).
 
-    The loss is logistic, and b has density ``e^{-epsilon |b|/2}``. The algorithm ignores the determinant. The sign
-    error in the printed loss is corrected here (E5).
+    The loss is logistic, and the density of the noise b is proportional to ``e^{-epsilon |b|/2}``. The published proof
+    omits the Jacobian determinant of the change of variables from b to the minimizer. A sign error in the printed loss
+    is corrected here (E5).
 
     Parameters
     ----------
     epsilon
-        Claimed epsilon.
+        Claimed epsilon, positive.
     strength
-        Regularization strength Lambda = n lambda.
+        Regularization strength Lambda = n lambda, positive, for n records and strength lambda in the mean objective.
 
     Returns
     -------
@@ -128,14 +131,17 @@ def nips08(epsilon: float, strength: float) -> ObjectiveMinimiser:
 
 
 def jmlr_2011(epsilon: float, strength: float) -> ObjectiveMinimiser:
-    """Return Algorithm 2 of Chaudhuri, Monteleoni & Sarwate 2011, which charges the determinant twice (T36).
+    """Return Algorithm 2 of Chaudhuri, Monteleoni & Sarwate 2011 (T36).
+
+    The loss is logistic. The algorithm corrects the error of `nips08`, but subtracts twice the necessary amount from
+    epsilon for the Jacobian determinant.
 
     Parameters
     ----------
     epsilon
-        Claimed epsilon.
+        Claimed epsilon, positive.
     strength
-        Regularization strength Lambda = n lambda.
+        Regularization strength Lambda = n lambda, positive, for n records and strength lambda in the mean objective.
 
     Returns
     -------

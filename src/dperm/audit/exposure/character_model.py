@@ -75,27 +75,33 @@ def _counts(symbols: Integers, lengths: Integers, order: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class CharacterModel:
-    """Character model with smoothed counts: P(c | h) for each character c after each context h of three characters.
+    """Model of the next character of a text, given the three characters before it, from smoothed counts.
 
-    P_k(c | h) = (N(hc) + a P_k-1(c | h')) / (N(h) + a), with h' the context without its first character, down to the
-    uniform distribution (MacKay & Peto 1995). The model memorizes rare lines: in a text with several thousand codes, a
-    six-digit code planted four times ranks first of 10^6.
+    The probability of a character c after a context h is P(c | h) = (N(hc) + a P(c | h')) / (N(h) + a). Here N(hc) is
+    the number of training lines that contain the sequence hc, with noise if the model is private. N(h) is the sum of
+    N(hc) over all c, a > 0 is a constant, and h' is h without its first character. If h is empty, the uniform
+    distribution takes the place of P(c | h') (MacKay & Peto 1995).
+
+    Without noise, the model memorizes rare lines. Suppose that a six-digit code is planted four times in a text with
+    several thousand other codes. The code then usually ranks among the first 100 of all 10^6 six-digit codes.
 
     Attributes
     ----------
     logs
-        Log probabilities, of shape (contexts of three characters, characters).
+        Natural log probabilities: one row for each context of three characters, one column for each next character.
     """
 
     logs: Floats
 
     def log_probabilities(self, contexts: Integers) -> Floats:
-        """Return the log probabilities of the next symbol. Short contexts are padded with line ends.
+        """Return the log probabilities of the next symbol after the last three symbols of each context.
+
+        Contexts of fewer than three symbols are padded with line ends at the beginning.
 
         Parameters
         ----------
         contexts
-            Symbols of the contexts, of shape (rows, length).
+            Symbols (indices of characters in the alphabet) of the contexts, of shape (rows, length).
 
         Returns
         -------
@@ -115,7 +121,7 @@ class CharacterModel:
         Parameters
         ----------
         lines
-            Lines of text.
+            Lines of text; of each line, only the first 39 characters and the line end are used.
 
         Returns
         -------
@@ -134,17 +140,17 @@ class CharacterModel:
 
 
 def train(lines: Sequence[str]) -> CharacterModel:
-    """Return the model of the exact counts. This model is **not private**.
+    """Train a character model on exact counts. The model is **not private**.
 
     Parameters
     ----------
     lines
-        Lines of text.
+        Lines of text; of each line, only the first 39 characters and the line end are used.
 
     Returns
     -------
     CharacterModel
-        The model.
+        The trained model.
     """
     return smoothed_model(ngram_counts(lines))
 
@@ -152,27 +158,28 @@ def train(lines: Sequence[str]) -> CharacterModel:
 def train_private(
     lines: Sequence[str], goal: AnyGuarantee, *, budget: Budget | None = None, bits: Bits | None = None
 ) -> Release[CharacterModel]:
-    """Return the model of noisy counts; it satisfies ``goal`` for single lines of text (T6).
+    """Train a character model on noisy counts; it satisfies ``goal``, where a record is one line of text (T6).
 
-    The Gaussian mechanism releases all counts at once, calibrated to the L2 sensitivity of one line (`sensitivity`).
-    The rest is post-processing (T3). Counts below sigma sqrt(2 log cells), the largest noise expected in their table,
-    become 0. A context is used if its count is at least sigma.
+    The Gaussian mechanism releases the counts of all sequences of one to four characters at once. Its noise has
+    standard deviation sigma, calibrated to the effect of one line on all counts. The rest is post-processing (T3).
+    Among the m counts of sequences of one length, the largest noise is expected to be at most sigma sqrt(2 log m), and
+    counts up to this size are set to 0. The constant a of `CharacterModel` is sigma.
 
     Parameters
     ----------
     lines
-        Lines of text, one record each.
+        Lines of text, one record each; of each line, only the first 39 characters and the line end are used.
     goal
-        Guarantee of the release, with delta > 0.
+        Guarantee of the release. Gaussian noise must be able to meet it, as for ApproxDP with delta > 0, GDP or ZCDP.
     budget
         Budget to charge; None charges nothing.
     bits
-        Source of the noise; None for the operating system.
+        Source of random bits for the noise; None uses the operating system.
 
     Returns
     -------
     Release
-        The model with its guarantee.
+        The trained model with its guarantee.
     """
     return private_model(ngram_counts(lines), goal, budget=budget, bits=bits)
 

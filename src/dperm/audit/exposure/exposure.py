@@ -42,16 +42,17 @@ SAMPLES = "It is the number of random candidates that the secret is compared wit
 class Exposure:
     """Exposure of a secret in bits: log2 of the size of its space minus log2 of its rank (A10).
 
-    The secret of lowest perplexity has rank 1. A secret outside the training data has an exposure of `CHANCE` bits on
-    average, and of more than b bits with probability 2^-b. Equally likely candidates share their middle rank, so an
-    uninformative model gives every secret in a large space an exposure of about 1 bit.
+    The model ranks all candidates, the secrets of the space; the most probable candidate has rank 1. A secret outside
+    the training data has an exposure of 1.44 bits (`CHANCE`) on average, and of more than b bits with probability 2^-b.
+    Equally likely candidates share their mean rank, so an uninformative model gives every secret in a large space an
+    exposure of about 1 bit.
 
     Attributes
     ----------
     bits
         The exposure, in bits.
     most
-        Largest possible exact or sampled exposure, log2 of the size of the space.
+        Largest possible exact exposure: log2 of the size of the space.
     method
         "exact", "sampled" or "extrapolated".
     candidates
@@ -59,10 +60,10 @@ class Exposure:
     log_probability
         Natural logarithm of the model's probability of the secret.
     interval
-        Confidence interval of a sampled exposure.
+        Confidence interval of a sampled exposure, in bits; None for the other methods.
     fit
-        Kolmogorov-Smirnov p-value of the extrapolated distribution on its own sample; a small value indicates a poor
-        fit.
+        Kolmogorov-Smirnov p-value of the fit behind an extrapolated exposure, computed on the fitted sample; a small
+        value indicates a poor fit. None for the other methods.
     """
 
     bits: float
@@ -79,7 +80,7 @@ class Exposure:
 
     @property
     def summary(self) -> Fact:
-        """Exposure relative to its largest possible value and to the exposure of a secret outside the training data."""
+        """Exposure compared with its maximum and with the mean exposure of a secret outside the training data."""
         template = (
             "Exposure {bits:.1f} of {most:.1f} bits ({method}, {candidates:,} candidates); a secret never seen has "
             "{chance:.1f} on average."
@@ -87,7 +88,7 @@ class Exposure:
         return Fact("exposure.summary", template, {**asdict(self), "chance": CHANCE})
 
     def as_dict(self) -> dict[str, object]:
-        """Return the fields and the baseline as JSON-serialisable data."""
+        """Return the fields as JSON-serialisable data, with the mean exposure of a secret outside the training data."""
         return {**asdict(self), "bits_by_chance": CHANCE}
 
 
@@ -124,16 +125,18 @@ def fit_skew_normal(values: Floats) -> tuple[SkewNormal, float]:
 def exact_exposure(
     model: Scorer, space: SecretSpace, secret: tuple[int, ...], *, progress: Progress = None
 ) -> Exposure:
-    """Return ``log2 |R| - log2 rank(secret)``, by enumeration of the space (A10).
+    """Return the exact exposure of a secret, by enumeration of its space (A10).
+
+    The exposure is ``log2 |R| - log2 rank(secret)``, where ``|R|`` is the number of secrets in the space.
 
     Parameters
     ----------
     model
-        Sequence model, or function that scores whole sequences.
+        `SequenceModel`, or function that maps whole sequences, one per row, to their log probabilities.
     space
         Space of the secret, with at most 10^8 secrets.
     secret
-        Symbols of the secret after the prefix.
+        Symbols of the secret, without the prefix of the space.
     progress
         Callback that receives the completed fraction of the work, in (0, 1].
 
@@ -149,14 +152,14 @@ def exact_exposure(
 def exposure_among(scores: ArrayLike, place: int) -> Exposure:
     """Return the exposure of one secret, given the log probabilities of all secrets.
 
-    Equally likely secrets share their middle rank.
+    Equally likely secrets share their mean rank.
 
     Parameters
     ----------
     scores
         Log probability of every secret.
     place
-        Index of the secret.
+        Index of the secret in ``scores``.
 
     Returns
     -------
@@ -192,15 +195,15 @@ def count_likelier(scores: Floats, score: float) -> tuple[int, int]:
 
 
 def all_log_probabilities(model: Scorer, space: SecretSpace, *, progress: Progress = None) -> Floats:
-    """Return the log probability of every secret, in the order of `SecretSpace.place`.
+    """Return the log probability of every secret, in the order of the indices of `SecretSpace.place`.
 
-    For a `SequenceModel`, secrets share their contexts: 10^6 codes of six digits need 1 + 10 + ... + 10^5 = 111,111
-    contexts. A function scores each sequence separately.
+    A `SequenceModel` scores each context only once for all secrets that begin with it: 10^6 codes of six digits need
+    1 + 10 + ... + 10^5 = 111,111 contexts. A function scores each sequence separately.
 
     Parameters
     ----------
     model
-        Sequence model, or function that scores whole sequences.
+        `SequenceModel`, or function that maps whole sequences, one per row, to their log probabilities.
     space
         Space with at most 10^8 secrets.
     progress
@@ -278,18 +281,19 @@ def sampled_exposure(
 ) -> Exposure:
     """Return an estimate of the exposure from S random candidates (A10).
 
-    The estimate is log2 S - log2(1 + k), where k candidates are more likely than the secret. The estimate is at most
-    log2 S. The interval is the Clopper-Pearson interval for the share of more likely candidates, in bits. Candidates
-    exactly as likely as the secret count as more likely only in the lower end of the interval.
+    The estimate is log2 S - log2(1 + k), where k is the number of candidates that are more likely than the secret.
+    Equally likely candidates count one half. The estimate is at most log2 S. The interval is the Clopper-Pearson
+    interval for the share of more likely candidates, converted to bits. Its lower end counts equally likely candidates
+    as more likely, and its upper end counts them as less likely.
 
     Parameters
     ----------
     model
-        Sequence model, or function that scores whole sequences.
+        `SequenceModel`, or function that maps whole sequences, one per row, to their log probabilities.
     space
         Space of the secret.
     secret
-        Symbols of the secret after the prefix.
+        Symbols of the secret, without the prefix of the space.
     samples
         Number S of random candidates, at least 100.
     confidence
@@ -337,18 +341,19 @@ def extrapolated_exposure(
 ) -> Exposure:
     """Return the exposure extrapolated from a skew-normal distribution fitted to random candidates (A10).
 
-    The exposure is -log2 F(log-perplexity of the secret), where F is the fitted distribution function. The result can
-    exceed ``Exposure.most``. ``Exposure.fit`` is the p-value of the Kolmogorov-Smirnov distance between the fitted
-    distribution and its own sample. A small value rejects the fit; a large value does not prove it.
+    The distribution is fitted to the log-perplexities of the candidates, the negative logarithms of their
+    probabilities. The exposure is -log2 F(log-perplexity of the secret), where F is the fitted distribution function.
+    The result can exceed ``Exposure.most``. ``Exposure.fit`` is the p-value of a Kolmogorov-Smirnov test of the fit on
+    the same candidates. A small value indicates a poor fit; a large value does not prove a good one.
 
     Parameters
     ----------
     model
-        Sequence model, or function that scores whole sequences.
+        `SequenceModel`, or function that maps whole sequences, one per row, to their log probabilities.
     space
         Space of the secret.
     secret
-        Symbols of the secret after the prefix.
+        Symbols of the secret, without the prefix of the space.
     samples
         Number of random candidates, at least 100.
     seed

@@ -21,15 +21,15 @@ Progress = Callable[[float], None] | None
 
 @runtime_checkable
 class SequenceModel(Protocol):
-    """Protocol for a model that predicts a distribution over the next symbol."""
+    """Protocol for a model that predicts the distribution of the next symbol of a sequence."""
 
     def log_probabilities(self, contexts: Integers) -> Floats:
-        """Return the natural log probabilities of the next symbol.
+        """Return the natural log probabilities of the next symbol after each context.
 
         Parameters
         ----------
         contexts
-            Symbols of the contexts, of shape (rows, length).
+            Symbols of the contexts as nonnegative integers, of shape (rows, length).
 
         Returns
         -------

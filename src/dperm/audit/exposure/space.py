@@ -23,16 +23,16 @@ SECRET = "A secret is drawn uniformly from its space."
 
 @dataclass(frozen=True)
 class SecretSpace:
-    """All sequences with a public prefix, followed by one of the choices at each position.
+    """Public space of secrets: a prefix, followed by one of the given choices at each position.
 
-    Symbols are nonnegative integers, such as the tokens of a model. A secret does not include the prefix.
+    Symbols are nonnegative integers, such as the token ids of a model. The prefix is not a part of the secret.
 
     Attributes
     ----------
     prefix
         Symbols of the prefix.
     choices
-        Distinct possible symbols for each position after the prefix.
+        For each position after the prefix, the distinct symbols that a secret can have there.
     """
 
     prefix: tuple[int, ...]
@@ -65,7 +65,7 @@ class SecretSpace:
 
     @property
     def contexts(self) -> int:
-        """Number of proper prefixes of secrets, which is the number of model evaluations for all secrets."""
+        """Number of contexts that a `SequenceModel` evaluates to score all secrets: their distinct beginnings."""
         sizes = [len(each) for each in self.choices]
         return sum(math.prod(sizes[:level]) for level in range(len(sizes)))
 
@@ -75,17 +75,17 @@ class SecretSpace:
         return math.log2(self.size)
 
     def secrets(self, places: Integers) -> Integers:
-        """Return the symbols of secrets, without the prefix.
+        """Return the symbols of the secrets with these indices, without the prefix.
 
         Parameters
         ----------
         places
-            Indices of secrets.
+            Indices of secrets, as returned by `place` and `draw`.
 
         Returns
         -------
         ndarray
-            Symbols, of shape (rows, positions).
+            Symbols, one secret per row.
         """
         left, columns = np.asarray(places, dtype=np.int64), []
         for each in reversed(self.choices):  # numpy's unravel_index has 64 dimensions at most
@@ -94,12 +94,12 @@ class SecretSpace:
         return np.stack(columns[::-1], axis=1)
 
     def place(self, secret: Sequence[int]) -> int:
-        """Return the index of a secret, in lexicographic order of the choices.
+        """Return the index of a secret in the lexicographic order of the space, given by ``choices``.
 
         Parameters
         ----------
         secret
-            Symbols of the secret after the prefix.
+            Symbols of the secret, without the prefix.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class SecretSpace:
         return found
 
     def draw(self, count: int, seed: int | None = None) -> Integers:
-        """Draw indices of secrets uniformly with replacement. The draw uses no private data.
+        """Draw indices of secrets uniformly with replacement, without using private data.
 
         Parameters
         ----------
@@ -145,12 +145,12 @@ class SecretSpace:
         return generator(seed, "secrets").integers(0, self.size, checks.count("count", count, SECRET))
 
     def sequences(self, places: Integers) -> Integers:
-        """Return whole sequences, prefix and secret.
+        """Return the whole sequences, prefix and secret, for the secrets with these indices.
 
         Parameters
         ----------
         places
-            Indices of secrets.
+            Indices of secrets, as returned by `place` and `draw`.
 
         Returns
         -------

@@ -34,9 +34,9 @@ def profile_of(guarantee: Guarantee | PrivacyProfile) -> PrivacyProfile:
 
 
 def rate_ceiling(guarantee: Guarantee | PrivacyProfile, false_positive_rate: float) -> float:
-    """Return the largest true-positive rate of any attack on one record: 1 - f(FPR), rounded up.
+    """Return the largest true-positive rate that a guarantee allows any attack on one record, rounded up.
 
-    f is the trade-off curve of the guarantee.
+    The rate is 1 - f(FPR), where f is the trade-off curve of the guarantee and FPR is the false-positive rate.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def rate_ceiling(guarantee: Guarantee | PrivacyProfile, false_positive_rate: flo
     Raises
     ------
     ParameterError
-        If ``false_positive_rate`` is not in [0, 1].
+        If ``guarantee`` is neither a guarantee nor a profile, or ``false_positive_rate`` is not in [0, 1].
     """
     rate = checks.probability("false_positive_rate", false_positive_rate)
     missed = profile_of(guarantee).tradeoff(rate)
@@ -61,10 +61,12 @@ def rate_ceiling(guarantee: Guarantee | PrivacyProfile, false_positive_rate: flo
 
 
 def area_ceiling(guarantee: Guarantee | PrivacyProfile) -> float:
-    """Return the largest area under the ROC curve of any attack on one record: 1 - integral of f, rounded up.
+    """Return an upper bound on the area under the ROC curve of any attack on one record under a guarantee.
 
-    The trade-off curve f is at least the maximum of the lines of Dong, Roth & Su 2019, Prop 2.12, for any finite set of
-    epsilons. This maximum is convex, and the midpoint rule underestimates the integral of a convex function.
+    The area is at most 1 minus the integral of the trade-off curve f of the guarantee. Each pair (epsilon, delta) of
+    the guarantee gives two lines below f (Dong, Roth & Su 2019, Proposition 2.12). The function integrates the maximum
+    of these lines, for finitely many epsilons, by the midpoint rule. The maximum is convex, and the midpoint rule
+    underestimates the integral of a convex function, so the result is an upper bound.
 
     Parameters
     ----------

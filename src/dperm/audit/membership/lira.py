@@ -48,7 +48,7 @@ def lira(
         Records and labels. Under add_remove each model is trained on about half of them, under replace_one on exactly
         half.
     models
-        Number of models to train; an even number. With fewer than 64, all records share one variance.
+        Number of models to train; an even number, at least 6. With fewer than 64, all records share one variance.
     adjacency
         "add_remove" for independent coin flips, or "replace_one" for exactly half of the records in every model.
     seed
@@ -60,7 +60,7 @@ def lira(
     Returns
     -------
     MembershipResult
-        ROC curves of the attack and of a single threshold for all records.
+        ROC curves of the attack, and of a baseline with a single threshold for all records.
     """
     rows, labels = checked_records("X, y", X, y)
     kind = Adjacency.of(adjacency)
@@ -78,18 +78,21 @@ def lira_logistic(
     dtype: Precision = "float32",
     seed: int | None = None,
 ) -> MembershipResult:
-    """Attack binary logistic regression with LiRA, training all models at once (A9).
+    """Attack binary logistic regression with LiRA, the likelihood-ratio attack, training all models at once (A9).
+
+    Each model is trained on a random half of the records, and each model in turn is the target. See `lira` for the
+    attack and the meaning of the result.
 
     Parameters
     ----------
     X, y
-        Records with labels of two classes.
+        Records, and labels of two classes.
     C
         Inverse of the regularization strength, as in scikit-learn.
     models
-        Number of models to train; an even number.
+        Number of models to train; an even number, at least 6.
     dtype
-        Floating-point precision used in training.
+        Floating-point precision of the training: "float32" or "float64".
     seed
         Seed of the random halves of the records on which the models are trained; None draws a seed from the operating
         system.
@@ -97,7 +100,7 @@ def lira_logistic(
     Returns
     -------
     MembershipResult
-        ROC curves of the attack and of a single threshold for all records.
+        ROC curves of the attack, and of a baseline with a single threshold for all records.
     """
     rows, labels = checked_records("X, y", X, y)
     signs, mask = signs_of(labels), paired_coins(len(rows), models, seed=seed)
@@ -106,21 +109,25 @@ def lira_logistic(
 
 
 def lira_on_scores(scores: Reals, mask: Mask, *, adjacency: Adjacency | str = "add_remove") -> MembershipResult:
-    """Attack K models with LiRA, given their scores (n, K). Train each model on its records from `paired_coins`.
+    """Attack models with LiRA, the likelihood-ratio attack, given the scores of all records under each model.
+
+    Before the call, draw ``mask`` with `paired_coins`, train model k on the records marked in column k, and compute the
+    scores, for example with `scores_of`.
 
     Parameters
     ----------
     scores
-        Score of each record (rows) under each model (columns), larger for better fits.
+        Score of each record (row) under each model (column), larger if the model fits the record better.
     mask
-        Membership of each record in each model; columns 2j and 2j + 1 are complements.
+        Boolean array of the shape of ``scores``: whether each record was in the training set of each model. Columns 2j
+        and 2j + 1 are complements.
     adjacency
         The adjacency passed to `paired_coins`.
 
     Returns
     -------
     MembershipResult
-        ROC curves of the attack and of a single threshold for all records.
+        ROC curves of the attack, and of a baseline with a single threshold for all records.
     """
     kind, (scores, mask) = Adjacency.of(adjacency), checked_scores(scores, mask)
     ratios = ratios_of_each(scores, mask)
@@ -146,25 +153,26 @@ def lira_against(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> MembershipResult:
-    """Attack one model trained on the records marked by ``member``, with the attacker's own shadow models.
+    """Use LiRA, the likelihood-ratio attack, on one model that was trained on the records marked by ``member``.
 
-    The shadow models of a private ``target`` may be non-private: training is then faster, and the bounds stay valid.
+    The attacker trains shadow models on random halves of the records. The shadow models of a private ``target`` may be
+    non-private: training is then faster, and the bounds stay valid.
 
     Parameters
     ----------
     target
         The fitted model.
     make
-        Function returning a fresh model for the attacker to train.
+        Function returning a fresh model, which the attacker trains as a shadow model.
     X, y
-        Records and labels, of members and non-members.
+        Records and labels of members and non-members.
     member
-        Whether the target was trained on each record.
+        One boolean per record: whether the target was trained on the record.
     models
-        Number of shadow models; an even number.
+        Number of shadow models; an even number, at least 6.
     independent_coins
         Whether an independent fair coin decided each entry of ``member``. If so, the attack is a one-run audit, and may
-        refute a guarantee under add_remove. A split into two halves does not qualify.
+        refute a guarantee under add_remove. A split of the records into two halves does not qualify.
     seed
         Seed of the random halves of the records on which the shadow models are trained; None draws a seed from the
         operating system.
@@ -174,7 +182,7 @@ def lira_against(
     Returns
     -------
     MembershipResult
-        ROC curves of the attack and of a single threshold for all records.
+        ROC curves of the attack, and of a baseline with a single threshold for all records.
 
     Raises
     ------

@@ -21,16 +21,18 @@ def paired_coins(
 
     Each record is in exactly half of the models, so its effect on a model can be estimated.
 
-    Under add_remove the coin flips of a column are independent and fair, as a one-run audit requires (A6). Under
-    replace_one every model is trained on exactly half of the records. Take a random training set that contains a given
-    record ("in"), and replace this record with a random record outside the set. The result is a random training set
-    without the given record ("out"). The guarantee therefore still bounds the attack on each record, because
-    hockey-stick divergences are jointly convex. The coin flips of one column, however, are dependent.
+    Under add_remove, the coin flips of a column are independent and fair, as a one-run audit requires (A6).
+
+    Under replace_one, every model is trained on exactly half of the records. Take a random training set that contains a
+    given record ("in"), and replace this record with a random record outside the set. The result is a random training
+    set without the given record ("out"). Since hockey-stick divergences are jointly convex, the guarantee also bounds
+    the attack on each record. However, the coin flips of a column are then dependent, so they do not permit a one-run
+    audit.
 
     Parameters
     ----------
     records
-        Number of records, at least 2; under replace_one it must be an even number.
+        Number of records, at least 2; it must be even under replace_one.
     models
         Number of models; an even number, at least 6.
     adjacency
@@ -41,12 +43,12 @@ def paired_coins(
     Returns
     -------
     ndarray
-        Booleans of shape (records, models).
+        Boolean array of shape (records, models): whether each record is in the training set of each model.
 
     Raises
     ------
     ParameterError
-        If a number is too small or odd.
+        If ``records`` or ``models`` is too small, ``models`` is odd, or ``records`` is odd under replace_one.
     """
     records, models = checks.count("records", records, least=2), even_model_count("models", models)
     coins = generator(seed, "halves of shadow models, in pairs")

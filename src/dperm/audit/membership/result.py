@@ -19,22 +19,24 @@ NOT_COVERED = Fact("membership.not-covered", "not covered by the guarantee: comp
 
 @dataclass(frozen=True, repr=False)
 class MembershipResult:
-    """ROC curves of an attack. They are computed from private records and **not covered by any guarantee**.
+    """ROC curves of a membership attack, computed from private records and **not covered by any guarantee**.
 
     Attributes
     ----------
     attack
         Name of the attack.
     roc
-        ROC curve over all trials, of one model or of each model in turn.
+        ROC curve over all trials, where each trial attacks one record in one model. The attacked model is one fixed
+        model, or each model in turn.
     one_run
-        ROC curve over the trials of one model with independent coin flips, the basis for a verdict on a guarantee (A6).
-        None if there is no such model.
+        ROC curve over the trials of one model with independent coin flips, from which `finding` derives its verdict on
+        a guarantee (A6). If ``one_run`` is None, `finding` uses ``roc``.
     baseline
-        ROC curve of an attack on the same models with one threshold for all records, for comparison.
+        ROC curve of an attack on the same models with one threshold for all records, for comparison; None if it was not
+        computed.
     adjacency
-        Neighbouring relation between "in" and "out"; None if the relation is unknown, as in `lira_against` without
-        independent coins.
+        Neighbouring relation between training with and without a record. None if the relation is unknown, as in
+        `lira_against` with ``independent_coins=False``.
     facts
         Facts about the attack, such as the numbers of models and records.
     """
@@ -53,7 +55,7 @@ class MembershipResult:
         return f"<{self.attack}: {known}{self.roc.summary}; {PRIVATE}{hint}>"
 
     def finding(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> Finding:
-        """Test whether the attack refutes a claim at the stated confidence; see `dperm.audit.membership.verdict`.
+        """Compare lower bounds on epsilon from the attack with a claim; see `dperm.audit.membership.verdict`.
 
         Parameters
         ----------
@@ -68,6 +70,13 @@ class MembershipResult:
         -------
         Finding
             Lower bounds on epsilon and the verdict.
+
+        Raises
+        ------
+        AssumptionError
+            If the trials depend on each other in an unknown way.
+        AdjacencyError
+            If the claim has a different adjacency from the attack.
         """
         require_same_adjacency(self.adjacency, checked_claim(claimed))
         roc = self.roc if self.one_run is None else self.one_run
@@ -76,7 +85,7 @@ class MembershipResult:
         )
 
     def ceilings(self, claimed: AnyGuarantee) -> dict[str, float]:
-        """Return the largest AUC and true-positive rates allowed by the claim.
+        """Return the largest area under the ROC curve (AUC) and the largest true-positive rates allowed by the claim.
 
         The limits also hold for rates averaged over all records, because the mean of points under a concave curve lies
         under the curve.
@@ -95,7 +104,7 @@ class MembershipResult:
         return self.roc.ceilings(claimed)
 
     def as_dict(self, claimed: AnyGuarantee | None = None, *, confidence: float = 0.95) -> dict[str, object]:
-        """Return JSON-serialisable data for statements, with the limits allowed by ``claimed`` if given.
+        """Return JSON-serialisable data for privacy statements, with the limits allowed by ``claimed`` if given.
 
         Parameters
         ----------
@@ -107,7 +116,7 @@ class MembershipResult:
         Returns
         -------
         dict
-            Attack, facts, rates with intervals, and limits.
+            Name of the attack, facts, rates with intervals, and limits.
         """
         found: dict[str, object] = {"attack": self.attack, "label": str(NOT_COVERED), **self.facts}
         if self.adjacency is not None:

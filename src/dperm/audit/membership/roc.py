@@ -105,7 +105,7 @@ class Rate:
     Attributes
     ----------
     threshold
-        Scores above the threshold are classified as members.
+        Threshold of the scores; records with a score above it are classified as members.
     false_positive_rate, false_positive_interval
         Share of the non-members classified as members, with its interval.
     true_positive_rate, true_positive_interval
@@ -126,16 +126,16 @@ class Roc:
     Attributes
     ----------
     scores
-        One score per trial; larger for likely members.
+        One score per trial, larger for likely members.
     member
-        Whether the record of the trial was in the training data.
+        One boolean per trial: whether the record of the trial was in the training data.
     trials
-        Dependence between trials. Intervals are confidence intervals only for independent trials. Scores of records of
-        *one* model depend on each other through the model, and their intervals are descriptive.
+        Dependence between trials. Intervals are confidence intervals only for independent trials. Scores of records
+        under *one* model depend on each other through the model, so their intervals are only descriptive.
     adjacency
-        Neighbouring relation between "in" and "out". If the record is either present or absent, the relation is
-        add_remove; replace_one applies only if another record replaces an absent record. None for dependent trials
-        whose relation is unknown.
+        Neighbouring relation between training with and without the record of a trial. The relation is replace_one only
+        if another record takes the place of an absent record; otherwise it is add_remove. None for dependent trials
+        with an unknown relation.
 
     Examples
     --------
@@ -165,18 +165,19 @@ class Roc:
         trials: TrialDependence | str = TrialDependence.DEPENDENT,
         adjacency: Adjacency | str | None = None,
     ) -> "Roc":
-        """Build a curve from scores and membership bits of any shape.
+        """Build a curve from arrays of scores and membership bits of the same shape.
 
         Parameters
         ----------
         scores
-            One score per trial; larger for likely members.
+            One score per trial, larger for likely members.
         member
-            Membership bit of each trial: whether the record was in the training data.
+            One boolean per trial: whether the record of the trial was in the training data.
         trials
-            Dependence between trials, as `TrialDependence` or its name.
+            Dependence between trials: a `TrialDependence`, or its name such as "one_run".
         adjacency
-            Neighbouring relation; by default add_remove, and unknown for dependent trials.
+            Neighbouring relation between training with and without the record of a trial. By default, add_remove for
+            one-run and independent trials, and unknown for dependent trials.
 
         Returns
         -------
@@ -186,7 +187,7 @@ class Roc:
         Raises
         ------
         ParameterError
-            If there are NaN scores, or fewer than ten members or non-members.
+            If an argument is invalid, a score is NaN, or there are fewer than ten members or ten non-members.
         """
         values = numbers("scores", scores, dims=None, finite=False).ravel()
         bits = _bits(as_array("member", member).ravel())
@@ -213,13 +214,14 @@ class Roc:
 
     @cached_property
     def auc(self) -> float:
-        """Area under the curve, with ties counted one half."""
+        """Area under the curve; a tie between a member and a non-member counts one half."""
         return area(self.members, self.non_members)
 
     def auc_interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Return a two-sided interval for the area under the curve.
 
-        The interval is that of DeLong on the logit scale. This approximation is valid for independent trials.
+        The interval is the approximate one of DeLong, DeLong & Clarke-Pearson 1988, on the logit scale. It is valid
+        only for independent trials.
 
         Parameters
         ----------
@@ -229,7 +231,7 @@ class Roc:
         Returns
         -------
         tuple[float, float]
-            Lower and upper end of the interval.
+            Lower and upper ends of the interval.
 
         Raises
         ------
@@ -242,9 +244,10 @@ class Roc:
         """Return the point of the curve at the lowest threshold with at most this false-positive rate.
 
         The threshold is the score of a non-member, so it is independent of the members. Given the threshold, the number
-        of true positives is binomial, and the Clopper-Pearson interval applies. Without ties, the true false-positive
-        rate above the j-th largest of n_0 scores is Beta(j, n_0 - j + 1), and the upper end of the Clopper-Pearson
-        interval is an exact quantile of this distribution. Both statements require independent trials.
+        of true positives is binomial, and the Clopper-Pearson interval applies. Let the threshold be the j-th largest
+        score of n_0 non-members, without ties. The false-positive rate in the population then has the distribution
+        Beta(j, n_0 - j + 1), and the upper end of the Clopper-Pearson interval is an exact quantile of it. Both
+        statements require independent trials.
 
         Parameters
         ----------
@@ -314,19 +317,19 @@ class Roc:
         return self.at(false_positive_rate).true_positive_rate
 
     def ceilings(self, guarantee: Guarantee | PrivacyProfile, rates: Sequence[float] = RATES) -> dict[str, float]:
-        """Return the largest area and true-positive rates allowed by the guarantee.
+        """Return the largest area under the curve and the largest true-positive rates allowed by the guarantee.
 
         Parameters
         ----------
         guarantee
             Guarantee or privacy profile, under the adjacency of the trials.
         rates
-            False-positive rates of the limits.
+            False-positive rates at which the true-positive rate is limited.
 
         Returns
         -------
         dict
-            Limits, under the names of `as_dict`.
+            Limits under the names used by `as_dict`, such as "AUC" and "TPR at FPR 1 %".
         """
         require_same_adjacency(self.adjacency, profile_of(guarantee))
         found = {rate_name(rate): rate_ceiling(guarantee, rate) for rate in rates}
@@ -348,14 +351,21 @@ class Roc:
         -------
         Finding
             Lower bounds on epsilon and the verdict.
+
+        Raises
+        ------
+        AssumptionError
+            If the trials depend on each other in an unknown way.
+        AdjacencyError
+            If the claim has a different adjacency from the trials.
         """
         return membership_finding(self, claimed, delta=delta, confidence=confidence)
 
     def exceeds(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> bool:
         """Return whether the attack refutes the guarantee, with error probability at most 1 - confidence.
 
-        A curve that crosses the limit at some point does not refute the guarantee by itself, since every tested point
-        costs confidence (A5).
+        A curve that exceeds one of the limits of `ceilings` does not refute the guarantee by itself, since every tested
+        point costs confidence (A5).
 
         Parameters
         ----------
@@ -376,7 +386,7 @@ class Roc:
 
     @property
     def summary(self) -> Fact:
-        """One-line summary of the area and the true-positive rates."""
+        """One-line summary: number of trials, area under the curve, and true-positive rates."""
         template = (
             "{trials} trials, AUC {auc:.3f} (guessing: 0.5), TPR {low_percent:.3g} % at FPR {low_rate:g} %, "
             "{high_percent:.3g} % at FPR {high_rate:g} % (guessing: TPR = FPR)"
@@ -391,7 +401,7 @@ class Roc:
         return f"<Roc: {self.summary}; {PRIVATE}{' ' * bool(self.hint)}{self.hint}>"
 
     def as_dict(self, confidence: float = 0.95, *, rates: Sequence[float] = RATES) -> dict[str, object]:
-        """Return JSON-serialisable data: area and rates with intervals, and the interpretation of the intervals.
+        """Return JSON-serialisable data: the area and the rates with their intervals, and an interpretation.
 
         Parameters
         ----------

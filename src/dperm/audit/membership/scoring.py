@@ -64,17 +64,22 @@ Make = Callable[[], FittableModel]
 
 
 def scores_of(model: object, X: ArrayLike, y: ArrayLike) -> Floats:
-    """Return one score per record, larger for a better fit.
+    """Return one score per record, larger if the model fits the record better.
 
-    * two classes and ``decision_function``: the margin y f(x), for logistic regression log(p_y / (1 - p_y));
-    * ``predict_proba``: log(p_y / (1 - p_y)), Carlini et al.'s logit score, an increasing function of log p_y;
-    * several classes and ``decision_function``: f_y - log sum of e^f over the others, the logit score of a softmax;
-    * otherwise, ``predict``: minus the squared residual.
+    The first rule that applies to the model determines the score. Here y is the label, f the output of
+    ``decision_function``, and p_y the predicted probability of the label:
+
+    * two classes and ``decision_function``: the margin y f with y = -1 or +1; for logistic regression, this is
+      log(p_y / (1 - p_y));
+    * ``predict_proba``: log(p_y / (1 - p_y)), the logit score of Carlini et al. 2022, which increases with p_y;
+    * more than two classes and ``decision_function``: f_y minus the logarithm of the sum of e^f over the other classes,
+      the logit score of softmax probabilities;
+    * ``predict``: minus the squared residual.
 
     Parameters
     ----------
     model
-        Fitted model with one of these methods.
+        Fitted model with at least one of these methods.
     X, y
         Records and their labels or targets.
 

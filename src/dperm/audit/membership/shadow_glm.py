@@ -149,39 +149,42 @@ def _shares(
 
 
 def shadow_logistic(X: Floats, signs: Floats, mask: Mask, *, C: float = 1.0, dtype: Precision = "float32") -> Reals:
-    """Return the minimizers (columns x models) of ``sum_i mask_ik log(1 + exp(-s_i x_i.w)) + |w|^2 / (2 C)`` (A9).
+    """Return the coefficients of logistic regressions, model k trained on the records in column k of ``mask`` (A9).
+
+    The coefficients w of model k minimize ``sum_i mask_ik log(1 + exp(-s_i x_i.w)) + |w|^2 / (2 C)``, where x_i is
+    row i of ``X`` and s_i is its label.
 
     The solver is a quasi-Newton method with one Hessian shared by all models, and Anderson acceleration. The Hessian is
     computed from all data with weights 1/2, and the solver starts at the minimum of this weighted problem. A step costs
     two products with X and a tanh. Random halves of a large data set are similar, so the solver converges quickly.
-    Models that converge slowly, because of few records or weak regularization, finish with Newton's method and their
+    Models that converge slowly, because of few records or weak regularization, finish with Newton's method, with their
     own Hessians in double precision.
 
     Parameters
     ----------
     X
-        Records, (n, d). All coefficients are penalized; for a penalized intercept, add a column of ones.
+        Records, of shape (n, d). All coefficients are penalized; for an intercept, add a column of ones.
     signs
-        Labels -1 and +1.
+        Labels -1 and +1, of shape (n,).
     mask
-        Membership of each record in each model, (n, K).
+        Boolean array of shape (n, K): whether each record is in the training set of each of the K models.
     C
-        Inverse of the regularization strength for the sum of the losses, as in scikit-learn.
+        Inverse of the regularization strength for the sum of the losses, as in scikit-learn; from 1e-12 to 1e12.
     dtype
-        Precision of the quasi-Newton steps and of the result.
+        Precision of the quasi-Newton steps and of the result: "float32" or "float64".
 
     Returns
     -------
     ndarray
-        Coefficients, (d, K).
+        Coefficients, of shape (d, K).
 
     Raises
     ------
     ParameterError
-        If ``C`` is out of range, or the shapes do not match.
+        If an argument is invalid or out of range, or the shapes do not match.
     """
     X, signs, mask = check_problem(X, signs, mask)
-    strength = 1 / checks.between("C", C, 1e-12, 1e12, "Beyond, nothing is learnt, or nothing regularised.")
+    strength = 1 / checks.between("C", C, 1e-12, 1e12, "Beyond this range, nothing is learnt or regularised.")
     if dtype not in ERROR:
         raise ParameterError(argument="dtype", rule='must be "float32" or "float64"', got=checks.shown(dtype))
     halves = np.full((len(X), 1), 0.5)

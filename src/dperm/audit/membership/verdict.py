@@ -50,23 +50,29 @@ SHARES = (0.02, 0.1, 0.5)
 
 
 class TrialDependence(Enum):
-    """Dependence between the trials of a membership attack."""
+    """Dependence between the trials of a membership attack, which determines the conclusions that are valid.
+
+    ``INDEPENDENT``: each trial had its own training run and its own coin flip, so rates are binomial (A2).
+    ``ONE_RUN``: in one training run, an independent fair coin, unknown to the scoring, decided the inclusion of each
+    record (A6). ``DEPENDENT``: any other design, such as scores pooled over several models; results are only
+    descriptive.
+    """
 
     INDEPENDENT = "independent"
     """Each trial had its own training run and its own coin flip: rates are binomial (A2)."""
     ONE_RUN = "one_run"
     """One training run; an independent fair coin, unknown to the scoring, decided each record's inclusion (A6)."""
     DEPENDENT = "dependent"
-    """Any other design, such as records of several models: descriptive only."""
+    """Any other design, such as scores pooled over several models; results are only descriptive."""
 
     @classmethod
     def of(cls, trials: "TrialDependence | str") -> "TrialDependence":
-        """Return the member with this name.
+        """Return the member of the enumeration with this name.
 
         Parameters
         ----------
         trials
-            A member of the enumeration, or its name.
+            A member, which is returned unchanged, or its name: "independent", "one_run" or "dependent".
 
         Returns
         -------
@@ -86,7 +92,7 @@ class TrialDependence(Enum):
 
     @property
     def interval_meaning(self) -> Fact:
-        """Interpretation of the intervals of rates and areas, as a phrase."""
+        """Meaning of the intervals of rates and areas, as a phrase: confidence intervals, or descriptive only."""
         return CONFIDENCE_INTERVALS if self is TrialDependence.INDEPENDENT else DESCRIPTIVE_INTERVALS
 
 

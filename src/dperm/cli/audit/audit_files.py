@@ -45,7 +45,7 @@ def read_audits(paths: Sequence[Path], estimator: Any) -> list[Mapping[str, Any]
     Raises
     ------
     ParameterError
-        If a file is no audit, belongs to another model, or contradicts itself.
+        If a file is not an audit, belongs to another model, or contradicts itself.
     """
     from dperm.sklearn.replan import replan
 

@@ -16,7 +16,7 @@ from dperm.errors import LeakError, ParameterError
 if TYPE_CHECKING:
     from dperm.data.schema import Schema
 
-HELP = """Run the LiRA membership attack on logistic regression fitted to DATA WITHOUT noise.
+HELP = """Run the LiRA membership attack on logistic regression fitted WITHOUT noise to DATA.
 
 The attack trains shadow models, each on a random half of the records. Its results are computed from the private
 records: no guarantee covers them, and they must not be published. Confirm this with --not-private.

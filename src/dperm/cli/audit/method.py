@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 HELP = """Attack a method of dperm on worst-case neighbouring data sets.
 
 METHOD is output, objective, gradient, sgd, bolt_on, sufficient or posterior. The black-box audit runs the method many
-times. It guesses which data set was used, from the likelihood ratio if that is known, and from low-order bits. Output
-and objective perturbation are also audited exactly. The first three methods take seconds; for the others, 200 models
-are trained, and the bounds are weak.
+times. It guesses the data set of each run from the likelihood ratio, if known, and from low-order bits. Output and
+objective perturbation are also audited exactly. Audits of the first three methods take seconds. By default, audits of
+the others train 200 models, and their bounds are weak.
 
-At 95 percent confidence, up to 1 in 20 bounds is wrong. If a bound only just exceeds the claim, repeat the audit with a
-higher --confidence.
+At 95 percent confidence, a bound is wrong with probability at most 5 percent. If a bound only just exceeds the claim,
+repeat the audit with a higher --confidence.
 
 \b
 Examples:

@@ -22,7 +22,8 @@ Examples:
   dperm audit exact --epsilon 1
   dperm audit rates --true-positives 900 --members 1000 --false-positives 100 --non-members 1000
 
-Exit codes: 0 no claim refuted, 2 invalid request, 4 private data would be released, 5 VIOLATION.
+Exit codes: 0 no claim refuted, 2 invalid request, 4 the request would release private data without a guarantee, 5 a
+claim is refuted (VIOLATION), or "dperm audit bugs" fails.
 """
 
 

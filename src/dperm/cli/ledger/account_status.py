@@ -54,7 +54,7 @@ class AccountStatus:
         return self.counts.reserved - self.counts.committed - self.counts.burned
 
     def data(self) -> dict[str, object]:
-        """Return all fields but the entries as JSON-ready data."""
+        """Return all fields but the entries as JSON-serialisable data."""
         rule = self.facts.rule
         return {
             "account": self.facts.name,

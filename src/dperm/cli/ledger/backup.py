@@ -11,7 +11,8 @@ from dperm.cli.ledger.options import Location
 from dperm.cli.options import AsJson
 from dperm.cli.running import reported_errors, spinner
 
-HELP = """Copy a ledger to a new file. The copy contains the signing key; only its owner can read it (mode 0600).
+HELP = """Copy a ledger to a new file. The copy contains the signing key, so only the owner of the file can read
+it (mode 0600).
 
 The ledger is verified first. The copy is consistent even while other processes charge the ledger. A copy of a ledger
 file is itself a ledger; a copy of a PostgreSQL ledger is a psql script. Existing files are never replaced.
@@ -45,6 +46,6 @@ def backup(
             return
         print_folded(f"Backup: {copy}. It contains the signing key: keep it private.")
         print_folded(
-            "The copy does not contain later charges. Keep an anchor elsewhere: without it, a rollback to the copy "
-            "cannot be detected."
+            "The copy does not contain later charges. To detect a rollback to the copy, store an anchor elsewhere "
+            "after the next charge: dperm ledger show LEDGER --write-anchor FILE"
         )

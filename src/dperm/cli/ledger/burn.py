@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm ledger burn``: end of an open charge whose run is gone."""
+"""``dperm ledger burn``: end of an open charge whose run has died."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -11,11 +11,12 @@ from dperm.cli.ledger.options import AccountName, Location
 from dperm.cli.options import AsJson
 from dperm.cli.running import reported_errors
 
-HELP = """Close the open charge of a run that is gone, for example after a power failure. The budget is not refunded.
+HELP = """Close the open charge of a run that has died, for example after a power failure. The budget is not refunded.
 
-A run that was killed leaves an open charge. Nobody can see from the ledger whether the run is gone or still in
-progress, so a person decides. After this command, a run that is still alive releases nothing, and a training run
-can no longer resume from a checkpoint. The entries of the finished stages stay in the ledger.
+A run that was killed leaves an open charge. The ledger does not show whether the run has died or is still in progress,
+so a person must decide. After this command, a run that is still alive cannot release anything, and a training run can
+no longer resume from a checkpoint. If the release has several stages, the entries of its finished stages stay in the
+ledger.
 
 \b
 Examples:
@@ -26,7 +27,10 @@ Examples:
 def burn(
     location: Location,
     request: Annotated[str, typer.Option("--request", metavar="ID", help="Request id of the open charge.")],
-    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Name of the author; stored in the ledger.")],
+    by: Annotated[
+        str,
+        typer.Option("--by", metavar="NAME", help="Name of the person who closes the charge; stored in the ledger."),
+    ],
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason; stored in the ledger.")],
     account: AccountName = None,
     json: AsJson = False,

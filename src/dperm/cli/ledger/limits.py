@@ -135,7 +135,7 @@ class LimitChange:
         print_folded(RAISED if size(self.after) > size(self.before) else LOWERED, err=err)
 
     def data(self) -> dict[str, object]:
-        """Return the change as JSON-ready data."""
+        """Return the change as JSON-serialisable data."""
         limits = {"before": guarantee_as_dict(self.before), "after": guarantee_as_dict(self.after)}
         return {"account": self.account, **limits}
 
@@ -148,7 +148,7 @@ def change_limit(ledger: Ledger, sizes: LimitOptions, *, by: str, reason: str, y
         raise ParameterError(f"the limit of account {facts.name!r} is {format_limit(facts.limit)} already.")
     _require_above_spent(ledger, facts.with_limit(change.after))
     if not yes and not sys.stdin.isatty():
-        raise ParameterError("a change of the limit needs a confirmation, and stdin is no terminal. Add --yes.")
+        raise ParameterError("a change of the limit needs a confirmation, and stdin is not a terminal. Add --yes.")
     change.print_text(err=json)
     if not yes and not _is_confirmed():
         note(UNCHANGED)

@@ -28,7 +28,7 @@ _LONGEST_FACTS = 200
 
 
 def data_of(status: AccountStatus) -> list[dict[str, object]]:
-    """Return the entries as JSON-ready data; a reservation includes its stages and its closing entry."""
+    """Return the entries as JSON-serialisable data; a reservation includes its stages and its closing entry."""
     return [_data(line) for line in _lines(status)]
 
 

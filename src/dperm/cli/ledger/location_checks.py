@@ -18,7 +18,7 @@ def require_ledger_or_nothing(location: str) -> None:
 
 
 def require_ledger(location: str) -> None:
-    """Refuse a location without a ledger, or one that cannot be reached: this is no finding about a ledger.
+    """Refuse a location without a ledger, or one that cannot be reached: this is not a finding about a ledger.
 
     A damaged or rolled-back ledger is a ledger. So is any file at a path whose lock file shows that a ledger was there.
     """

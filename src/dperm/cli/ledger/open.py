@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``dperm ledger open``: new account with a limit."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +21,8 @@ HELP = """Open an account for a data set, with a limit on the total privacy loss
 The limit is one of: --epsilon (pure), --epsilon with --delta and --blocks, --rho (zCDP), --mu (Gaussian DP), or --order
 with --tau (Renyi DP). Set it before the first release. The ledger is created if it does not exist.
 
-Store the printed anchor separately from the ledger: without it, a rollback to an older copy cannot be detected.
+Store the printed anchor separately from the ledger, and a newer one after later charges ("dperm ledger show
+--write-anchor"). With an anchor, "dperm ledger verify" detects a rollback to any copy that is older than the anchor.
 
 \b
 Examples:
@@ -85,12 +87,9 @@ def open(
         typer.Option(
             "--data",
             metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            readable=True,
             show_default=False,
-            help="Data file to register by its keyed fingerprint; commands then accept only registered files. May be "
-            "repeated.",
+            help="Data file to register by its keyed fingerprint, or a quoted pattern such as 'data/*.parquet'; "
+            "commands then accept only registered files. May be repeated.",
         ),
     ] = None,
     write_anchor: AnchorOut = None,
@@ -107,6 +106,7 @@ def open(
         from dperm.cli.output_files import require_free
         from dperm.ledger import Ledger
 
+        files = _registered(data or [])
         relation = substitution(adjacency).adjacency
         limit = new_limit(LimitOptions(epsilon, delta, rho=rho, mu=mu, order=order, tau=tau), relation, blocks)
         if write_anchor is not None:
@@ -123,7 +123,7 @@ def open(
             composition=composition,
             parents=parent or (),
             approval=approval,
-            files=data or (),
+            files=files,
         )
         (opened,) = account_statuses(location, account)
         if write_anchor is not None:
@@ -133,6 +133,20 @@ def open(
             _print_json(opened)
         else:
             _print_text(opened, write_anchor)
+
+
+def _registered(data: list[Path]) -> tuple[Path, ...]:
+    """Return the files of --data, also those that match patterns; refuse a missing one before a ledger is made."""
+    from dperm.cli.table_reading import data_files
+    from dperm.errors import ParameterError
+
+    files = data_files(data, "--data")
+    for path in files:
+        if not path.exists():
+            raise ParameterError(f"--data: {str(path)!r} does not exist.")
+        if not os.access(path, os.R_OK):
+            raise ParameterError(f"--data: {str(path)!r} cannot be read.")
+    return files
 
 
 def _require_parents(location: str, parents: list[str]) -> None:

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 HELP = """Show the spent and remaining budget of every account; with --entries, every entry of the ledger.
 
 Spent amounts are rounded up and remaining ones down. The guarantee is the limit, not the amount spent. For an account
-with parents, "spendable" is an amount in the unit of the account's limit, such as rho: the account and all its
-ancestors cover any release that costs no more than this. They may also cover a more expensive release of another kind,
-such as a pure DP release. The ledger is verified first; if an entry or a total was changed, nothing is shown.
+with parents, "spendable" is an amount in the unit of the account's limit, such as rho. If all limits have the same
+type, adjacency and share of delta, the account and its ancestors cover every release that costs no more than this.
+Otherwise, the amount is the cost of the largest covered release with Gaussian noise, or with Laplace noise if a limit
+is for pure DP. Releases of other kinds may then be covered at a higher cost, or refused at a lower one. The ledger is
+verified first; if an entry or a total was changed, nothing is shown.
 
 \b
 Examples:
@@ -131,7 +133,7 @@ def _print_warnings(found: "tuple[AccountStatus, ...]") -> None:
             typer.echo()
             print_folded(
                 f"{one.facts.name}: {count_of(one.open, 'open charge')}. A run is in progress, or it was killed before "
-                "its release. The charge remains in both cases. To close the charge of a run that is gone, run: "
+                "its release. The charge remains in both cases. To close the charge of a run that has died, run: "
                 "dperm ledger burn"
             )
         if one.counts.seeded:

@@ -25,7 +25,7 @@ app.command("open", help=open.HELP, short_help="Open an account, and create the 
 app.command("show", help=show.HELP, short_help="Show spent and remaining budgets, and the entries.")(show.show)
 app.command("verify", help=verify.HELP, short_help="Check hashes, sums, limits and anchors.")(verify.verify)
 app.command("approve", help=approve.HELP, short_help="Approve a request, or change a limit.")(approve.approve)
-app.command("burn", help=burn.HELP, short_help="Close the charge of a run that is gone.")(burn.burn)
+app.command("burn", help=burn.HELP, short_help="Close the charge of a run that has died.")(burn.burn)
 app.command("backup", help=backup.HELP, short_help="Copy a ledger to a private file.")(backup.backup)
 app.command("migrate", help=migrate.HELP, short_help="Convert a ledger to the current format.")(migrate.migrate)
 

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 
 HELP = """Check every hash, sum and limit of a ledger. The exit code is 5 if a check fails.
 
-A rollback to an older copy can only be detected with an anchor (a signed copy of the latest entry's hash), or with the
-receipt in a model whose release was charged to the ledger. A model must also agree with its ledger entry: released
-coefficients, guarantee, event, noise, and the parameters and public facts in its header. A note
-lists the parts that are not compared.
+The .lock file beside a ledger file reveals a rollback to an older copy. If this file is missing or was rolled back too,
+or if the ledger is in PostgreSQL, a rollback is only detected with an anchor (a signed copy of the latest entry's
+hash), or with the receipt in a model whose release was charged to the ledger. An anchor or a receipt detects only a
+rollback to a copy without the entry that it signs.
+
+With --model, the model must also agree with its ledger entry: released coefficients, guarantee, event, noise, and the
+parameters and public facts in its header. A note lists the parts that are not compared.
 
 \b
 Examples:
@@ -32,8 +35,9 @@ Examples:
 """
 
 NO_ANCHOR = (
-    "No anchor was given: without one, a rollback to an older copy cannot be detected. To store one separately from "
-    "the ledger, run: dperm ledger show LEDGER --write-anchor FILE"
+    "No anchor was given. Without one, a rollback to an older copy is not detected if the .lock file beside the ledger "
+    "is missing or was rolled back too. To store an anchor separately from the ledger, run: dperm ledger show LEDGER "
+    "--write-anchor FILE"
 )
 
 

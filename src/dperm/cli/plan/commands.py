@@ -160,7 +160,9 @@ def fit(
         show_fit_plan(privacy, model, as_json=json)
 
 
-@app.command("table", help=TABLE_HELP, short_help="State the cost of a private preparation, and the records needed.")
+@app.command(
+    "table", help=TABLE_HELP, short_help="State the cost of a private preparation, and the number of records needed."
+)
 def table(
     epsilon: options.RequiredEpsilon,
     data: options.HeaderFile = None,

@@ -105,7 +105,7 @@ class OutlookResult:
     columns: TableColumns
 
     def as_dict(self) -> dict[str, object]:
-        """Return the result as JSON-ready data."""
+        """Return the result as JSON-serialisable data."""
         drawn = {} if self.curves is None else {"curves": self.curves.as_dict(), "file": str(self.file)}
         return {"outlook": self.outlook.as_dict(), **drawn}
 

@@ -94,7 +94,7 @@ class _RecordsByProof:
         return None if self.n is None else self.n >= self.records.n
 
     def as_dict(self) -> dict[str, object]:
-        """Return the numbers as JSON-ready data."""
+        """Return the numbers as JSON-serialisable data."""
         from dperm.privacy.guarantee import guarantee_as_dict
 
         compared = {} if self.n is None else {"n": self.n, "enough": self.enough}
@@ -173,7 +173,7 @@ class SampleOrder:
     order: "OrderOnly"
 
     def as_dict(self) -> dict[str, object]:
-        """Return source, value and statement as JSON-ready data."""
+        """Return source, value and statement as JSON-serialisable data."""
         return {"source": self.source, "value": self.order.value, "statement": self.order.statement}
 
 
@@ -260,7 +260,7 @@ class _TriedRecords:
         return self.records.n is not None and self.n >= self.records.n
 
     def as_dict(self) -> dict[str, object]:
-        """Return the numbers as JSON-ready data."""
+        """Return the numbers as JSON-serialisable data."""
         from dperm.privacy.guarantee import guarantee_as_dict
 
         compared = {} if self.n is None else {"n": self.n, "enough": self.enough}

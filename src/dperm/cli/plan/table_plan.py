@@ -173,7 +173,7 @@ class _PlannedTable:
 
 
 def stages_and_evaluation(plan: "TablePlan") -> dict[str, object]:
-    """Return the stages of a plan and the public numbers of its evaluation as JSON-ready data."""
+    """Return the stages of a plan and the public numbers of its evaluation as JSON-serialisable data."""
     evaluation = None if plan.evaluation is None else plan.evaluation.public
     return {"holdout": plan.holdout, "stages": [dict(stage) for stage in plan.stages], "evaluation": evaluation}
 

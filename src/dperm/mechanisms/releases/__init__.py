@@ -6,8 +6,9 @@ Each release is planned from public constants (a goal and bounds) and then run o
 
     Mean(PureDP(1.0, "replace_one"), bounds=(0.0, 100.0), n=1000).release(data, budget)
 
-Records are clipped to the declared bounds, never to bounds computed from the data. Sums are exact: records become
-integers on a public grid, so the proved sensitivity also applies to the computed value.
+Numbers and rows are clipped to the declared bounds, never to bounds computed from the data; a `Histogram` can drop
+numbers outside its edges instead. Sums are exact: records become integers on a public grid, so the proved sensitivity
+also applies to the computed value.
 """
 
 from dperm.mechanisms.releases.count import Count as Count

@@ -26,6 +26,8 @@ from dperm.privacy import ApproxDP, PureDP
 Value = TypeVar("Value")
 
 LEAST_EPSILON = 2.0**-100
+MOST_TABLE_INTERVALS = 2**22
+"""Largest number of intervals for a table. The counts and their runs take up to 0.7 gigabytes."""
 
 
 class EqualCostRuns(NamedTuple):
@@ -86,6 +88,42 @@ class CandidateGrid:
         return np.clip(share * self.intervals, 0, self.intervals)
 
 
+class PlaceCounts(NamedTuple):
+    """Records at the points of a grid. Not private.
+
+    Attributes
+    ----------
+    places
+        Numbers of the points with records, increasing; -1 for records below the first point.
+    counts
+        Number of records of each kind at each point: a row for each point, and a column for each kind.
+    """
+
+    places: Integers
+    counts: Integers
+
+
+def add_place_counts(one: PlaceCounts, other: PlaceCounts) -> PlaceCounts:
+    """Return the counts of the records of both."""
+    merged = np.sort(np.concatenate((one.places, other.places)), kind="stable")  # merges two sorted runs
+    places = merged[np.diff(merged, prepend=-2) > 0]  # no place is below -1
+    counts = np.zeros((len(places), one.counts.shape[1]), dtype=np.int64)
+    for part in (one, other):
+        counts[np.searchsorted(places, part.places)] += part.counts
+    return PlaceCounts(places, counts)
+
+
+def require_countable(intervals: int) -> None:
+    """Refuse grids with too many points for a table: the counts at all points must fit into memory."""
+    if intervals > MOST_TABLE_INTERVALS:
+        raise ParameterError(
+            argument="intervals",
+            rule="must be at most 2^22 for a table, since the counts at all points of the grid are held in memory",
+            got=shown(intervals),
+            remedy="Choose 2**20, for example, or give the records as an array.",
+        )
+
+
 def pure_goal(goal: object, release: str) -> PureDP | ApproxDP:
     """Return ``goal`` if it is PureDP or ApproxDP with an epsilon in the supported range."""
     checked = checked_goal(goal)
@@ -130,7 +168,7 @@ class GridSelection(Mechanism[EqualCostRuns, Value]):
 
     @property
     def candidates(self) -> int:
-        """Number of candidates, all grid points by default."""
+        """Number of candidates; by default, every grid point is a candidate."""
         return self.grid.size
 
     @property
@@ -145,5 +183,5 @@ class GridSelection(Mechanism[EqualCostRuns, Value]):
 
     @property
     def law(self) -> Law:
-        """Exact draws of the exponential mechanism."""
+        """Description of the exact sampling by the exponential mechanism, as stored in the record of a release."""
         return Law(f"exponential mechanism over {self.candidates} candidates, drawn exactly")

@@ -11,19 +11,20 @@ from numpy.typing import ArrayLike
 
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.releases import records, sensitivities
-from dperm.mechanisms.releases.fixed_point import INTEGERS, FixedPoint, Totals
+from dperm.mechanisms.releases.fixed_point import INTEGERS, FixedPoint, Totals, add_totals
 from dperm.mechanisms.releases.mechanism_choice import mechanism_for
 from dperm.mechanisms.releases.noisy_statistic import NoisyStatistic
+from dperm.mechanisms.releases.table_columns import Records, total
 from dperm.noise.arrays import Floats
 
 
 @dataclass(frozen=True)
 class Count(NoisyStatistic[int]):
-    """Number of records with the value True, with noise for sensitivity 1 (T5, T6).
+    """Number of records with the value True, plus noise calibrated to sensitivity 1 (T5, T6).
 
     The data are one truth value per record (True or False, 1 or 0). The released value is the noisy count, rounded to
-    the nearest integer. The value can be negative, or larger than any possible count. Clipping costs no privacy, but
-    biases small counts upwards.
+    the nearest integer. The value can be negative, or larger than any possible count. Clipping the value at 0 costs no
+    privacy, but biases small counts upwards.
 
     Parameters
     ----------
@@ -56,16 +57,16 @@ class Count(NoisyStatistic[int]):
 
     @cached_property
     def mechanism(self) -> AdditiveMechanism:
-        """Mechanism that adds noise for sensitivity 1 in the L1 and L2 norms."""
+        """Mechanism that adds noise, calibrated to sensitivity 1 in the L1 and L2 norms."""
         sensitivity = sensitivities.count(self.adjacency)
         return mechanism_for(self.goal, l1=sensitivity, l2=sensitivity)
 
     @property
     def standard_error(self) -> float:
-        """Standard deviation of the noise."""
+        """Standard deviation of the noise, before the value is rounded to an integer."""
         return self.mechanism.standard_deviation
 
-    def totals(self, data: ArrayLike) -> Totals:
+    def totals(self, data: Records) -> Totals:
         """Return the exact count, which is **not private**.
 
         Parameters
@@ -83,8 +84,7 @@ class Count(NoisyStatistic[int]):
         DataError
             If the data are invalid.
         """
-        flags = records.flags(data)
-        return Totals([int(np.count_nonzero(flags))], len(flags))
+        return total(_count_true, add_totals, data)
 
     def finished(self, noisy: Floats, n: int | None) -> int:
         """Return the noisy count rounded to the nearest integer, which may be negative.
@@ -102,3 +102,9 @@ class Count(NoisyStatistic[int]):
             Value to release.
         """
         return round(float(noisy[0]))
+
+
+def _count_true(data: ArrayLike) -> Totals:
+    """Return the exact count of the records that are True. Not private."""
+    flags = records.flags(data)
+    return Totals([int(np.count_nonzero(flags))], len(flags))

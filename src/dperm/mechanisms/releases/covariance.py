@@ -5,7 +5,7 @@
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,10 +16,11 @@ from dperm.errors import ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.releases import parameters, records, sensitivities
 from dperm.mechanisms.releases.clipping import ClippedRows
-from dperm.mechanisms.releases.fixed_point import FixedPoint, Totals, fixed_point
+from dperm.mechanisms.releases.fixed_point import FixedPoint, Totals, add_totals, fixed_point
 from dperm.mechanisms.releases.mechanism_choice import mechanism_for
 from dperm.mechanisms.releases.noisy_statistic import NoisyStatistic
 from dperm.mechanisms.releases.sensitivities import WEIGHT
+from dperm.mechanisms.releases.table_columns import Layout, Records, total
 from dperm.noise.arrays import Floats
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
@@ -34,31 +35,32 @@ sum in a matrix product of doubles, in any order, is an exact integer.
 
 @dataclass(frozen=True)
 class Covariance(NoisyStatistic[Floats]):
-    """Mean of (x - c)(x - c)^T over rows x, for a public centre c, with x - c clipped to the L2 norm R.
+    """Mean of (x - c)(x - c)^T over rows x, for a public centre c, with x - c clipped to L2 norm R.
 
-    With c near the mean this is the covariance matrix. Rows become integers of 20 bits, and their products are summed
-    exactly. One release adds noise to the diagonal, to the entries above the diagonal and, under add/remove, to R^2
-    times the number of records. Entries above the diagonal carry the weight 181/128, just below sqrt 2. The norm of the
-    released vector is therefore at most the Frobenius norm of the matrix, and off-diagonal entries get less noise. The
-    L2 sensitivity is sqrt(2) R^2 under both relations.
+    If c is near the mean of the rows, this is approximately the covariance matrix. The entries of the clipped rows are
+    rounded to integers of 20 bits, whose products are summed exactly. One release adds noise to the diagonal, to the
+    entries above the diagonal and, under add/remove, to R^2 times the number of records. Entries above the diagonal
+    carry the weight 181/128, just below sqrt(2). The norm of the released vector is therefore at most the Frobenius
+    norm of the matrix, and off-diagonal entries get less noise. The L2 sensitivity is sqrt(2) R^2 under both relations,
+    except that it is R^2 under replace-one if d = 1.
 
     Parameters
     ----------
     goal
         Guarantee of one release.
     norm
-        Bound R on the L2 norm of x - c; longer rows x - c are scaled down to norm R.
+        Bound R on the L2 norm of x - c; a longer vector x - c is scaled down to norm R.
     dim
         Number d of entries in a row.
     center
         Public centre c; 0 by default.
     n
-        Number of records. Required under replace-one, where the data must have exactly n records; None under
-        add/remove.
+        Number of records. Required under replace-one, where the data must have exactly n records. Must be None under
+        add/remove, where the number of records is private.
     psd
-        Whether to release the nearest positive semidefinite matrix instead, by post-processing.
+        Whether to replace the noisy matrix with the nearest positive semidefinite matrix, by post-processing.
     average
-        Whether to release the mean. False releases the sum. Under add/remove, a sum is released without the number of
+        Whether to release the mean. False releases the sum. Under add/remove, the sum is released without the number of
         records, and its L2 sensitivity is R^2 (T78).
 
     Examples
@@ -98,6 +100,11 @@ class Covariance(NoisyStatistic[Floats]):
         return ClippedRows(self.norm, self.dim, BITS)
 
     @property
+    def _layout(self) -> Layout:
+        """A column for each entry of a row."""
+        return Layout(self.dim, numeric=self.dim, rows=True)
+
+    @property
     def public(self) -> dict[str, object]:
         """Norm, centre, n under replace-one, the post-processing, and whether the release is a sum."""
         known: dict[str, object] = {"norm": self.norm, "center": self.center, "n": self.n, "psd": self.psd}
@@ -105,19 +112,22 @@ class Covariance(NoisyStatistic[Floats]):
 
     @cached_property
     def fixed_point(self) -> FixedPoint:
-        """Totals in units of g^2/128, where g is the step of the rows, so that the weights 128 and 181 are integers."""
+        """Fixed-point format of the totals, in units of g^2/128, where g is the step of the rounded rows.
+
+        In these units, the weights 1 and 181/128 are the integers 128 and 181.
+        """
         denominator_bits = WEIGHT.denominator.bit_length() - 1
         return fixed_point(2 * self.clip.exponent - denominator_bits, l2=self._sensitivity[1], dim=self._entries)
 
     @cached_property
     def mechanism(self) -> AdditiveMechanism:
-        """Mechanism that adds noise for the sensitivity of the whole vector."""
+        """Mechanism that adds noise, calibrated to the sensitivity of the whole vector."""
         l1, l2 = self._sensitivity
         return mechanism_for(self.goal, l1=l1, l2=l2, dim=self._entries, rounding=self.fixed_point.rounding)
 
     @property
     def standard_error(self) -> Floats | None:
-        """Standard deviation of the noise in each entry, smaller off the diagonal; None for a mean over a private n."""
+        """Standard deviation of the noise in each entry, smaller off the diagonal; None for a mean if n is private."""
         if self.average and self.n is None:
             return None
         diagonal = self.mechanism.standard_deviation / ((self.n or 1) if self.average else 1)
@@ -125,8 +135,8 @@ class Covariance(NoisyStatistic[Floats]):
         np.fill_diagonal(errors, diagonal)
         return errors
 
-    def totals(self, data: ArrayLike) -> Totals:
-        """Return the exact weighted sums of products, and R^2 n under add/remove. They are **not private**.
+    def totals(self, data: Records) -> Totals:
+        """Return the exact weighted sums of products and, for a mean under add/remove, R^2 n; all are **not private**.
 
         Parameters
         ----------
@@ -143,17 +153,11 @@ class Covariance(NoisyStatistic[Floats]):
         DataError
             If the data are invalid.
         """
-        rows = records.rows(data, self.dim)
-        records.require_records(len(rows), self.n)
-        upper, one = np.triu_indices(self.dim), WEIGHT.denominator
-        weights = np.where(upper[0] == upper[1], one, WEIGHT.numerator).tolist()
-        sums = np.zeros(len(weights), dtype=object)
-        for block in self.clip.blocks(rows - np.array(self.center), BLOCK):
-            exact = block.astype(np.float64)
-            sums += (exact.T @ exact)[upper].astype(np.int64)
-        values = [int(total) * weight for total, weight in zip(sums, weights, strict=True)]
-        count = [self.clip.largest * one * len(rows)] if self._counts else []
-        return Totals(values + count, len(rows))
+        center = cast(tuple[float, ...], self.center)
+        values, found = total(WeightedProducts(self.clip, center).sums, add_totals, data)
+        records.require_records(found, self.n)
+        count = [self.clip.largest * WEIGHT.denominator * found] if self._counts else []
+        return Totals(values + count, found)
 
     def finished(self, noisy: Floats, n: int | None) -> Floats:
         """Return the symmetric matrix of sums, or of means (the noisy sums divided by the public or the noisy n).
@@ -202,6 +206,25 @@ class Covariance(NoisyStatistic[Floats]):
             sensitivities.second_moment_l1(self.norm, self.dim, self.adjacency),
             sensitivities.second_moment_l2(self.norm, self.dim, self.adjacency),
         )
+
+
+@dataclass(frozen=True)
+class WeightedProducts:
+    """Products of the entries of centred and clipped rows, with the weight of each entry of the matrix."""
+
+    clip: ClippedRows
+    center: tuple[float, ...]
+
+    def sums(self, data: ArrayLike) -> Totals:
+        """Return the exact sums of the products on and above the diagonal. Not private."""
+        rows = records.rows(data, self.clip.dim)
+        upper = np.triu_indices(self.clip.dim)
+        weights = np.where(upper[0] == upper[1], WEIGHT.denominator, WEIGHT.numerator).tolist()
+        sums = np.zeros(len(weights), dtype=object)
+        for block in self.clip.blocks(rows - np.array(self.center), BLOCK):
+            exact = block.astype(np.float64)
+            sums += (exact.T @ exact)[upper].astype(np.int64)
+        return Totals([int(one) * weight for one, weight in zip(sums, weights, strict=True)], len(rows))
 
 
 def nearest_semidefinite(matrix: Floats) -> Floats:

@@ -37,6 +37,12 @@ class Totals(NamedTuple):
     records: int
 
 
+def add_totals(one: Totals, other: Totals) -> Totals:
+    """Return the totals of the records of both."""
+    values = [first + second for first, second in zip(one.values, other.values, strict=True)]
+    return Totals(values, one.records + other.records)
+
+
 @dataclass(frozen=True)
 class FixedPoint:
     """Exact integers in units of 2^unit, rounded to multiples of 2^step, step >= unit."""

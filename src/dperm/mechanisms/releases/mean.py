@@ -7,14 +7,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from numpy.typing import ArrayLike
-
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.releases import parameters, records, sensitivities
 from dperm.mechanisms.releases.clipping import ClippedNumbers
-from dperm.mechanisms.releases.fixed_point import FixedPoint, Totals, fixed_point
+from dperm.mechanisms.releases.fixed_point import FixedPoint, Totals, add_totals, fixed_point
 from dperm.mechanisms.releases.mechanism_choice import mechanism_for
 from dperm.mechanisms.releases.noisy_statistic import NoisyStatistic
+from dperm.mechanisms.releases.table_columns import Records, total
 from dperm.noise.arrays import Floats
 from dperm.privacy import Adjacency
 
@@ -25,11 +24,12 @@ class Mean(NoisyStatistic[float]):
 
     Let m be the middle of [low, high], and h half its width.
 
-    - Under replace-one n is public. The sum of x - m has sensitivity high - low, and the release is
-      m + (sum + noise)/n, a mean of sensitivity (high - low)/n (T5). The estimate is unbiased, and may lie outside the
-      bounds.
-    - Under add/remove n is private. One release adds noise to the pair (sum of x - m, h n). Its L1 sensitivity is 2h,
-      its L2 sensitivity sqrt(2) h. The value is m + sum / max(n, 1) of the noisy pair, clipped to [low, high].
+    - Under replace-one, the number n of records is public. The sum of x - m over the clipped numbers x has sensitivity
+      high - low, and the released value is m + (sum + noise)/n, a mean of sensitivity (high - low)/n (T5). The value is
+      an unbiased estimate of the mean of the clipped numbers, and may lie outside the bounds.
+    - Under add/remove, n is private. One release adds noise to the pair (sum of x - m, h n). The pair has L1
+      sensitivity 2h and L2 sensitivity sqrt(2) h. The released value is m + sum / max(n, 1), computed from the noisy
+      sum and the noisy n and clipped to [low, high].
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ class Mean(NoisyStatistic[float]):
     bounds
         Public bounds (low, high) to which the numbers are clipped.
     n
-        Number of records. Required under replace-one, where the data must have exactly n records; None under
-        add/remove.
+        Number of records. Required under replace-one, where the data must have exactly n records. Must be None under
+        add/remove, where the number of records is private.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Mean(NoisyStatistic[float]):
 
     @cached_property
     def mechanism(self) -> AdditiveMechanism:
-        """Mechanism that adds noise for the sensitivity of the sum, or of the pair."""
+        """Mechanism that adds noise, calibrated to the sensitivity of the sum or, under add/remove, of the pair."""
         l1, l2 = self._sensitivity
         return mechanism_for(self.goal, l1=l1, l2=l2, dim=self._dim, rounding=self.fixed_point.rounding)
 
@@ -89,8 +89,8 @@ class Mean(NoisyStatistic[float]):
         """Standard deviation of the noise divided by n; None under add/remove, where n is private."""
         return None if self.n is None else self.mechanism.standard_deviation / self.n
 
-    def totals(self, data: ArrayLike) -> Totals:
-        """Return the exact sum of x - m, and h n under add/remove. They are **not private**.
+    def totals(self, data: Records) -> Totals:
+        """Return the exact sum of x - m and, under add/remove, h n; both are **not private**.
 
         Parameters
         ----------
@@ -107,13 +107,15 @@ class Mean(NoisyStatistic[float]):
         DataError
             If the data are invalid.
         """
-        (total,), found = self.clip.sums(data)
+        (centered,), found = total(self.clip.sums, add_totals, data)
         records.require_records(found, self.n)
         count = [self.clip.radius * found] if self.adjacency is Adjacency.ADD_REMOVE else []
-        return Totals([total, *count], found)
+        return Totals([centered, *count], found)
 
     def finished(self, noisy: Floats, n: int | None) -> float:
-        """Return m plus the noisy sum of x - m divided by the public n, or divided by the noisy n and then clipped.
+        """Return m plus the noisy sum of x - m divided by n, which is public or noisy.
+
+        With a noisy n, the result is clipped to the bounds.
 
         Parameters
         ----------
@@ -127,12 +129,12 @@ class Mean(NoisyStatistic[float]):
         float
             Value to release.
         """
-        total, middle = Fraction(float(noisy[0])), self.clip.middle * self.clip.step
+        centered, middle = Fraction(float(noisy[0])), self.clip.middle * self.clip.step
         if n is not None:
-            return float(middle + total / n)
+            return float(middle + centered / n)
         count = Fraction(float(noisy[1])) / (self.clip.radius * self.clip.step)
         low, high = self.bounds
-        return min(high, max(low, float(middle + total / max(count, Fraction(1)))))
+        return min(high, max(low, float(middle + centered / max(count, Fraction(1)))))
 
     @property
     def _dim(self) -> int:

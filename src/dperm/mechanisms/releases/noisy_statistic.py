@@ -3,19 +3,22 @@
 """Base class of releases of an exact statistic plus noise."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar, overload
 
 from numpy.typing import ArrayLike
 
 from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
+from dperm.data.row_groups import RowGroups
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.goal import checked_goal
 from dperm.mechanisms.mechanism import Law, Mechanism
 from dperm.mechanisms.releases import records
 from dperm.mechanisms.releases.fixed_point import FixedPoint, Totals
+from dperm.mechanisms.releases.table_columns import NUMBERS, Layout, Records, records_and_budget
 from dperm.noise.arrays import Floats
 from dperm.noise.bits import Bits, Stream
 from dperm.privacy import Adjacency, Release
@@ -64,7 +67,7 @@ class NoisyStatistic(Mechanism[StatisticInput, Value]):
         """Mechanism that adds the noise."""
 
     @abstractmethod
-    def totals(self, data: ArrayLike) -> Totals:
+    def totals(self, data: Records) -> Totals:
         """Return the exact statistic of the bounded records, which is **not private**.
 
         Parameters
@@ -100,7 +103,7 @@ class NoisyStatistic(Mechanism[StatisticInput, Value]):
     def standard_error(self) -> float | Floats | None:
         """Standard deviation of the released value around the exact value, before rounding.
 
-        None if the standard deviation depends on a private n.
+        None if the standard deviation depends on a private number of records.
         """
 
     @property
@@ -124,13 +127,41 @@ class NoisyStatistic(Mechanism[StatisticInput, Value]):
         noise = self.mechanism.public_constants
         return {"release": self.name, **self.public, "records": records.ASSUMED, "noise_on_the_sum": noise}
 
-    def release(self, data: ArrayLike, budget: Budget | None = None, *, bits: Bits | None = None) -> Release[Value]:
-        """Release the statistic of ``data`` plus noise.
+    @property
+    def _layout(self) -> Layout:
+        """Columns of a table that the release reads."""
+        return NUMBERS
+
+    @overload
+    def release(self, data: ArrayLike, budget: Budget | None = None, *, bits: Bits | None = None) -> Release[Value]: ...
+
+    @overload
+    def release(
+        self,
+        data: RowGroups,
+        columns: str | Sequence[str],
+        budget: Budget | None = None,
+        *,
+        bits: Bits | None = None,
+    ) -> Release[Value]: ...
+
+    def release(  # type: ignore[misc]  # an array has its budget in the place of the columns
+        self,
+        data: ArrayLike | RowGroups,
+        columns: str | Sequence[str] | Budget | None = None,
+        budget: Budget | None = None,
+        *,
+        bits: Bits | None = None,
+    ) -> Release[Value]:
+        """Release the statistic of ``data`` plus noise: ``release(array, budget)`` or ``release(table, columns)``.
 
         Parameters
         ----------
         data
-            Private records, clipped to the public bounds.
+            Private records: an array, or a table of `dperm.data.table`. Values beyond the public bounds are clipped,
+            unless the class states another treatment.
+        columns
+            Name of the column of a table with the records; names of ``dim`` columns for rows. Not for arrays.
         budget
             Budget to charge; None charges nothing.
         bits
@@ -145,26 +176,31 @@ class NoisyStatistic(Mechanism[StatisticInput, Value]):
         ------
         DataError
             If the data are empty, of the wrong shape or not finite. The error is raised before any charge or draw. The
-            message is meant for the data holder; it states the rule that was broken, but no value.
+            message is meant for the data holder; it states the rule that was broken, but no value. For a table, the
+            message names the column and the row group.
+        ParameterError
+            If a table has no such columns.
         BudgetError
             If ``budget`` does not cover the event; nothing is charged.
 
         Notes
         -----
         **Guarantees.** The release satisfies ``goal`` for all data within the declared shape (T5, T6, T7, T10). Under
-        add/remove the number of records stays private (C0.1), except that it is at least one.
+        add/remove the number of records stays private (C0.1), except that it is at least one. A table is read once,
+        row group by row group. The value is the same as for an array of its records, for the same random bits (T203).
 
-        ===========================================  ============================
+        ===========================================  ==================================
         data                                         result
-        ===========================================  ============================
+        ===========================================  ==================================
         empty, nan, inf                              DataError before the charge
-        beyond the bounds                            clipped
+        beyond the bounds                            clipped, or as the class states
         number of records differs from declared n    DataError before the charge
-        ===========================================  ============================
+        ===========================================  ==================================
         """
-        return self._release(lambda: self._read(data), budget, bits)
+        read, charged = records_and_budget(data, columns, budget, layout=self._layout)
+        return self._release(lambda: self._read(read), charged, bits)
 
-    def _read(self, data: ArrayLike) -> StatisticInput:
+    def _read(self, data: Records) -> StatisticInput:
         """Return the statistic; pass on the number of records only if it is public (C0.1)."""
         totals = self.totals(data)
         n = totals.records if self.adjacency is Adjacency.REPLACE_ONE else None

@@ -2,18 +2,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private quantile of bounded numbers, by the exponential mechanism (T8)."""
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dperm import checks
 from dperm.accounting.budget import Budget
+from dperm.data.row_groups import RowGroups
 from dperm.mechanisms.releases import parameters, records, sensitivities
-from dperm.mechanisms.releases.candidates import EqualCostRuns, GridSelection, power_of_two, pure_goal
+from dperm.mechanisms.releases.candidates import (
+    CandidateGrid,
+    EqualCostRuns,
+    GridSelection,
+    PlaceCounts,
+    add_place_counts,
+    power_of_two,
+    pure_goal,
+    require_countable,
+)
+from dperm.mechanisms.releases.table_columns import NUMBERS, ColumnRecords, Records, records_and_budget, total
 from dperm.noise.arrays import Integers
 from dperm.noise.bits import Bits, Stream
 from dperm.privacy import ApproxDP, PureDP, Release
@@ -32,24 +44,26 @@ class Quantile(GridSelection[float]):
 
         cost(h) = max(0, #{x < h} - q n, q n - #{x <= h})
 
-    is the number of records between h and the quantile, and Delta is max(q, 1 - q) under add/remove and 1 under
-    replace-one. The cost is the same for all candidates between two consecutive values of the data. The release
-    therefore first draws an interval between consecutive values, with a weight that includes its length, and then a
-    uniform candidate in this interval. The probabilities are exact (T10): q is a multiple of 2^-20, so costs are exact
-    doubles for up to 2^33 records, and the draw among the candidates is exact.
+    is the number of records between h and the quantile. Here n is the number of records, #{x < h} the number of records
+    below h, and Delta the sensitivity of the cost: max(q, 1 - q) under add/remove and 1 under replace-one.
+
+    The cost is the same for all candidates between two consecutive values of the data. The release therefore first
+    draws an interval between consecutive values, with a weight that includes its length, and then a uniform candidate
+    in this interval. The probabilities are exact (T10): q is a multiple of 2^-20, so costs are exact doubles for up to
+    2^33 records, and the draw among the candidates is exact.
 
     Parameters
     ----------
     goal
         PureDP or ApproxDP; the delta of an ApproxDP goal is not used.
     q
-        Quantile in (0, 1), rounded to a multiple of 2^-20; 0.5 is the median.
+        Level of the quantile, in (0, 1), rounded to a multiple of 2^-20; 0.5 is the median.
     bounds
         Public bounds (low, high) to which the numbers, one per record, are clipped. The released quantile lies in [low,
         high].
     intervals
-        Number of intervals of the grid on [low, high], a power of two. The loss of accuracy is proportional to the
-        logarithm of this number.
+        Number of intervals of the grid on [low, high], a power of two; at most 2^22 for a table. The bound on the
+        rank error grows with the logarithm of this number, so a fine grid costs little.
 
     Examples
     --------
@@ -78,7 +92,7 @@ class Quantile(GridSelection[float]):
 
     @cached_property
     def shares(self) -> int:
-        """The quantile q in multiples of 2^-20."""
+        """Level q as a whole number of units of 2^-20."""
         return round(Fraction(self.q) * SHARES)
 
     @property
@@ -88,7 +102,7 @@ class Quantile(GridSelection[float]):
 
     @cached_property
     def unit(self) -> Fraction:
-        """Exact factor epsilon / (2 Delta) by which the cost is multiplied."""
+        """Exact factor epsilon / (2 Delta) by which the cost is multiplied in the exponent."""
         return Fraction(self.goal.epsilon) / (2 * self.sensitivity)
 
     @property
@@ -98,7 +112,7 @@ class Quantile(GridSelection[float]):
 
     @property
     def public_constants(self) -> dict[str, object]:
-        """Grid of the candidates, parameters and sensitivity."""
+        """Parameters, sensitivity, and grid of the candidates."""
         return {
             "release": self.name,
             "records": records.ASSUMED,
@@ -108,13 +122,30 @@ class Quantile(GridSelection[float]):
             "sensitivity": float(self.sensitivity),
         }
 
-    def release(self, data: ArrayLike, budget: Budget | None = None, *, bits: Bits | None = None) -> Release[float]:
-        """Release a point of the grid near the quantile of ``data``.
+    @overload
+    def release(self, data: ArrayLike, budget: Budget | None = None, *, bits: Bits | None = None) -> Release[float]: ...
+
+    @overload
+    def release(
+        self, data: RowGroups, columns: str | Sequence[str], budget: Budget | None = None, *, bits: Bits | None = None
+    ) -> Release[float]: ...
+
+    def release(  # type: ignore[misc]  # an array has its budget in the place of the columns
+        self,
+        data: ArrayLike | RowGroups,
+        columns: str | Sequence[str] | Budget | None = None,
+        budget: Budget | None = None,
+        *,
+        bits: Bits | None = None,
+    ) -> Release[float]:
+        """Release a point of the grid near the quantile of ``data``: ``release(array, budget)`` or of a table's column.
 
         Parameters
         ----------
         data
-            Private numbers, one per record.
+            Private numbers, one per record: an array, or a table of `dperm.data.table`.
+        columns
+            Name of the column of a table with the numbers. Not for arrays.
         budget
             Budget to charge; None charges nothing.
         bits
@@ -129,14 +160,21 @@ class Quantile(GridSelection[float]):
         ------
         DataError
             If the data are empty, not one-dimensional or not finite. The error is raised before any charge or draw.
+        ParameterError
+            If a table has no such column, or ``intervals`` is too large for a table.
         BudgetError
             If ``budget`` does not cover the event; nothing is charged.
 
         Notes
         -----
-        **Guarantees.** The release is epsilon-DP, with an exact draw (T8, T10).
+        **Guarantees.** The release is epsilon-DP, with an exact draw (T8, T10). A table is read once, row group by row
+        group, and its records are counted at the points of the grid. The value is the same as for an array of its
+        records, for the same random bits (T203).
         """
-        return self._release(lambda: self.stretches(data), budget, bits)
+        read, charged = records_and_budget(data, columns, budget, layout=NUMBERS)
+        if isinstance(read, ColumnRecords):
+            require_countable(self.intervals)
+        return self._release(lambda: self.stretches(read), charged, bits)
 
     def snapped(self, data: ArrayLike) -> Integers:
         """Return the index of the candidate nearest to each record. The result is **not private**.
@@ -153,10 +191,11 @@ class Quantile(GridSelection[float]):
         """
         return self.grid.nearest(records.column(data))
 
-    def stretches(self, data: ArrayLike) -> EqualCostRuns:
+    def stretches(self, data: Records) -> EqualCostRuns:
         """Return all candidates in runs of equal cost, with the exact costs. The result is **not private**.
 
-        The runs are the distinct records, and the gaps before, between and after them.
+        Each run is either one candidate to which at least one record is moved, or a gap before, between or after such
+        candidates.
 
         Parameters
         ----------
@@ -166,10 +205,10 @@ class Quantile(GridSelection[float]):
         Returns
         -------
         EqualCostRuns
-            Lengths and costs of the runs.
+            First candidate, length and cost of each run.
         """
-        places, counts = np.unique(self.snapped(data), return_counts=True)
-        upto = np.concatenate(([0], np.cumsum(counts)))  # records up to and including each place
+        places, counts = total(SnappedCounts(self.grid).counts, add_place_counts, data)
+        upto = np.concatenate(([0], np.cumsum(counts[:, 0])))  # records up to and including each place
         starts = _interleaved(np.concatenate(([0], places + 1)), places)
         below = _interleaved(upto, upto[:-1])
         within = _interleaved(upto, upto[1:])
@@ -182,6 +221,18 @@ class Quantile(GridSelection[float]):
     def _draw(self, runs: EqualCostRuns, stream: Stream) -> float:
         """Return one of the candidates, as a number in the interval."""
         return float(self.grid.points(np.array(runs.choose(self.unit, stream))))
+
+
+@dataclass(frozen=True)
+class SnappedCounts:
+    """Number of records nearest to each point of a grid."""
+
+    grid: CandidateGrid
+
+    def counts(self, data: ArrayLike) -> PlaceCounts:
+        """Return the counts at the points with records. Not private."""
+        places, counts = np.unique(self.grid.nearest(records.column(data)), return_counts=True)
+        return PlaceCounts(places, counts[:, np.newaxis])
 
 
 def _interleaved(even: Integers, odd: Integers) -> Integers:

@@ -7,17 +7,16 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, cast
 
-from numpy.typing import ArrayLike
-
 from dperm import checks
 from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.releases import parameters
 from dperm.mechanisms.releases.clipping import ClippedNumbers, ClippedRows
-from dperm.mechanisms.releases.fixed_point import FixedPoint, Totals, fixed_point
+from dperm.mechanisms.releases.fixed_point import FixedPoint, Totals, add_totals, fixed_point
 from dperm.mechanisms.releases.mechanism_choice import mechanism_for
 from dperm.mechanisms.releases.noisy_statistic import NoisyStatistic
+from dperm.mechanisms.releases.table_columns import NUMBERS, Layout, Records, total
 from dperm.mechanisms.values import Numbers
 from dperm.noise.arrays import Floats
 from dperm.presentation.spelling import arg
@@ -30,9 +29,10 @@ MOST_DIM = 2**20
 class Sum(NoisyStatistic[Numbers]):
     """Sum of records clipped to public bounds: numbers to an interval, or rows to an L2 norm.
 
-    Records become integers on a public grid and are summed exactly. So the sensitivity bound also holds for the
-    computed sum, whatever the order of the records and however much they cancel. The exact total is rounded to a public
-    step, 2^-20 of the sensitivity, and the noise accounts for this rounding (`fixed_point`).
+    The records are rounded to a public grid and summed exactly as integers. The sensitivity bound therefore also holds
+    for the computed sum, whatever the order of the records and however much they cancel. The exact total is rounded to
+    multiples of a public step, at most 2^-20 of the sensitivity, and the noise accounts for this rounding
+    (`fixed_point`).
 
     Parameters
     ----------
@@ -40,10 +40,10 @@ class Sum(NoisyStatistic[Numbers]):
         Guarantee of one release.
     bounds
         Public bounds (low, high) to which the numbers, one per record, are clipped. The sensitivity is max(-low, high)
-        under add/remove, high - low under replace-one.
+        under add/remove and high - low under replace-one.
     norm, dim
-        Rows of ``dim`` numbers, one per record, are clipped to this L2 norm C. The L2 sensitivity is C under
-        add/remove, 2C under replace-one.
+        L2 norm C to which the rows, one per record, are clipped, and number of entries of a row. The L2 sensitivity is
+        C under add/remove and 2C under replace-one.
 
     Examples
     --------
@@ -92,27 +92,32 @@ class Sum(NoisyStatistic[Numbers]):
         return ClippedRows(cast(float, self.norm), cast(int, self.dim))
 
     @property
+    def _layout(self) -> Layout:
+        """One column of numbers, or a column for each entry of a row."""
+        return NUMBERS if self.dim is None else Layout(self.dim, numeric=self.dim, rows=True)
+
+    @property
     def public(self) -> dict[str, object]:
         """Bounds of the numbers, or norm of the rows."""
         return {"bounds": self.bounds} if self.bounds is not None else {"norm": self.norm}
 
     @cached_property
     def fixed_point(self) -> FixedPoint:
-        """Fixed-point format with steps of at most 2^-20 of the sensitivity, divided by sqrt(d)."""
+        """Fixed-point format with steps of at most 2^-20 of the L2 sensitivity divided by sqrt(d), for d entries."""
         _, l2 = self.clip.sensitivity(self.adjacency)
         return fixed_point(self.clip.exponent, l2=l2, dim=self.dim or 1)
 
     @cached_property
     def mechanism(self) -> AdditiveMechanism:
-        """Mechanism that adds noise for the sensitivity of the sum."""
+        """Mechanism that adds noise, calibrated to the sensitivity of the sum."""
         l1, l2 = self.clip.sensitivity(self.adjacency)
         return mechanism_for(self.goal, l1=l1, l2=l2, dim=self.dim or 1, rounding=self.fixed_point.rounding)
 
     @property
     def offset(self) -> int:
-        """Offset in steps, subtracted from each number and added back after the noise; 0 if n is private.
+        """Offset subtracted from each number and added back after the noise, in steps of the grid; 0 if n is private.
 
-        Under replace-one the offset is the middle of the interval, so the sum stays small even if the interval is far
+        Under replace-one, the offset is the middle of the interval, so the sum stays small even if the interval is far
         from 0.
         """
         return self.clip.middle if self.adjacency is Adjacency.REPLACE_ONE else 0
@@ -122,7 +127,7 @@ class Sum(NoisyStatistic[Numbers]):
         """Standard deviation of the noise in each entry."""
         return self.mechanism.standard_deviation
 
-    def totals(self, data: ArrayLike) -> Totals:
+    def totals(self, data: Records) -> Totals:
         """Return the exact sum of the records, each minus `offset`; this sum is **not private**.
 
         Parameters
@@ -140,12 +145,12 @@ class Sum(NoisyStatistic[Numbers]):
         DataError
             If the data are invalid.
         """
-        sums, found = self.clip.sums(data)
+        sums, found = total(self.clip.sums, add_totals, data)
         moved = found * (self.clip.middle - self.offset)
-        return Totals([total + moved for total in sums], found)
+        return Totals([one + moved for one in sums], found)
 
     def finished(self, noisy: Floats, n: int | None) -> Numbers:
-        """Return the sum, after adding back n times the offset for a public n.
+        """Return the noisy sum; if n is public, n times the offset is added back.
 
         Parameters
         ----------

@@ -3,24 +3,34 @@
 """Private threshold classifier, by the exponential mechanism on a grid (T61)."""
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, cast
+from typing import ClassVar, cast, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dperm import checks
 from dperm.accounting.budget import Budget
 from dperm.checks import shown
 from dperm.data.bounded import invalid_rows
+from dperm.data.row_groups import RowGroups
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms.releases import parameters, records, sensitivities
-from dperm.mechanisms.releases.candidates import EqualCostRuns, GridSelection, power_of_two, pure_goal
+from dperm.mechanisms.releases.candidates import (
+    CandidateGrid,
+    EqualCostRuns,
+    GridSelection,
+    PlaceCounts,
+    add_place_counts,
+    power_of_two,
+    pure_goal,
+    require_countable,
+)
+from dperm.mechanisms.releases.table_columns import Layout, Records, table_columns, total
 from dperm.mechanisms.values import items
-from dperm.noise.arrays import Integers
 from dperm.noise.bits import Bits, Stream
 from dperm.presentation.spelling import arg
 from dperm.privacy import ApproxDP, PureDP, Release
@@ -54,8 +64,9 @@ class Threshold(GridSelection[Cut]):
     """Threshold t on a public grid that separates two classes by x >= t with few errors (T61).
 
     A threshold, with its direction, is selected with probability proportional to exp(-r errors), where errors is the
-    number of misclassified records. Under replace-one every count changes by -1 to 1, and r = epsilon/2. Under
-    add/remove all counts change in one direction, by 0 to 1, and r = epsilon (T8).
+    number of misclassified records. Under replace-one, the number of errors of every rule changes by -1 to 1, and r is
+    epsilon/2. Under add/remove, the numbers of errors of all rules change in the same direction, by at most 1, and r is
+    epsilon (T8).
 
     The number of errors is the same for all thresholds between two consecutive values of the data. The release
     therefore first draws an interval between consecutive values, with a weight that includes its length, and then a
@@ -71,10 +82,11 @@ class Threshold(GridSelection[Cut]):
     classes
         The two public labels; the second is the class of large x.
     orientation
-        "up" for the second class at large x, or "either" for both directions, which doubles the number of rules.
+        "up" if only rules with the second class at large x are considered, or "either" for both directions, which
+        doubles the number of rules.
     intervals
-        Number of intervals of the grid on [low, high], a power of two up to 2^30. The loss of accuracy is proportional
-        to the logarithm of this number.
+        Number of intervals of the grid on [low, high], a power of two up to 2^30; up to 2^22 for a table. The loss of
+        accuracy is proportional to the logarithm of this number.
     invalid
         "raise" rejects data that contain a non-finite number or a label outside the classes; with "drop", such a record
         counts as no error under any rule.
@@ -125,7 +137,7 @@ class Threshold(GridSelection[Cut]):
 
     @property
     def public_constants(self) -> dict[str, object]:
-        """Grid of the candidates, parameters and sensitivity."""
+        """Parameters, sensitivity, and grid of the candidates."""
         return {
             "release": self.name,
             "records": records.ASSUMED,
@@ -138,20 +150,21 @@ class Threshold(GridSelection[Cut]):
         }
 
     def error_bound(self, probability: float) -> float:
-        """Return a bound on the number of errors in excess of the best rule (T61).
+        """Return a bound on the number of errors of the released rule beyond those of the best rule (T61).
 
-        The bound is (ln G + ln(1/probability)) / r, rounded up. Divided by n, it bounds the excess empirical risk:
-        2 (ln G + ln(1/probability)) / (n epsilon) under replace-one and half of that under add/remove.
+        The bound is (ln G + ln(1/probability)) / r, rounded up, where G is the number of `candidates` and r is `unit`.
+        Divided by the number n of records, the bound limits the excess empirical risk. Under replace-one, the limit is
+        2 (ln G + ln(1/probability)) / (n epsilon), and under add/remove it is half as large.
 
         Parameters
         ----------
         probability
-            Probability that the bound is exceeded, in (0, 1).
+            Probability that the bound is exceeded, in (0, 1].
 
         Returns
         -------
         float
-            Bound on the excess, exceeded with probability at most ``probability``.
+            Bound on the number of additional errors, exceeded with probability at most ``probability``.
 
         Raises
         ------
@@ -161,17 +174,35 @@ class Threshold(GridSelection[Cut]):
         probability = checks.rate("probability", probability)
         return raised((math.log(self.candidates) - math.log(probability)) / float(self.unit))
 
+    @overload
     def release(
         self, data: ArrayLike, labels: ArrayLike, budget: Budget | None = None, *, bits: Bits | None = None
+    ) -> Release[Cut]: ...
+
+    @overload
+    def release(
+        self, data: RowGroups, columns: Sequence[str], budget: Budget | None = None, *, bits: Bits | None = None
+    ) -> Release[Cut]: ...
+
+    def release(  # type: ignore[misc]  # a table has its columns in the place of the labels
+        self,
+        data: ArrayLike | RowGroups,
+        labels: ArrayLike | None = None,
+        budget: Budget | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        bits: Bits | None = None,
     ) -> Release[Cut]:
-        """Release a rule with few errors on the data.
+        """Release a rule with few errors: ``release(array, labels, budget)`` or ``release(table, columns)``.
 
         Parameters
         ----------
         data
-            Private numbers, one per record.
+            Private numbers, one per record: an array, or a table of `dperm.data.table`.
         labels
-            Private labels, one of the classes per record.
+            Private labels, one of the classes per record. For a table, the names of two columns: numbers and labels.
+        columns
+            Names of the two columns of a table, as a keyword argument. Not for arrays.
         budget
             Budget to charge; None charges nothing.
         bits
@@ -187,20 +218,30 @@ class Threshold(GridSelection[Cut]):
         DataError
             If the data are empty, not one-dimensional, of a different length from the labels, or invalid (see
             ``invalid``). The error is raised before any charge or draw.
+        ParameterError
+            If a table has no such columns, or ``intervals`` is too large for a table.
         BudgetError
             If ``budget`` does not cover the event; nothing is charged.
 
         Notes
         -----
-        **Guarantees.** The release is epsilon-DP, with an exact draw (T8, T10, T61).
+        **Guarantees.** The release is epsilon-DP, with an exact draw (T8, T10, T61). A table is read once, row group by
+        row group, and its records are counted at the points of the grid. The value is the same as for an array of its
+        records, for the same random bits (T203).
         """
-        return self._release(lambda: self.stretches(data, labels), budget, bits)
+        if isinstance(data, RowGroups):
+            require_countable(self.intervals)
+            layout = Layout(2, numeric=1, values=self.classes)
+            read = table_columns(data, labels if columns is None else columns, layout)
+            return self._release(lambda: self._runs(read), budget, bits)
+        if columns is not None:
+            raise ParameterError(argument="columns", rule="must be left out for an array", got=shown(columns))
+        return self._release(lambda: self._runs(data, cast(ArrayLike, labels)), budget, bits)
 
     def stretches(self, data: ArrayLike, labels: ArrayLike) -> EqualCostRuns:
         """Return all rules, grouped into runs of consecutive rules with the same number of errors.
 
-        The result is **not private**.
-        Rules of the reverse direction come after the others.
+        The result is **not private**. Rules of the reverse direction come after those of the forward direction.
 
         Parameters
         ----------
@@ -212,18 +253,22 @@ class Threshold(GridSelection[Cut]):
         Returns
         -------
         EqualCostRuns
-            Lengths and error counts of the runs.
+            First rule, length and number of errors of each run.
         """
-        numbers, second = self._read(data, labels)
-        places, where = np.unique(numbers, return_inverse=True)
-        ones, zeros = (np.bincount(where[mask], minlength=len(places)) for mask in (second, ~second))
+        return self._runs(data, labels)
+
+    def _runs(self, *data: Records) -> EqualCostRuns:
+        """Return all rules in runs of equal errors, for numbers and labels or for columns of a table."""
+        counter = ClassCounts(self.grid, self.classes, self.invalid)
+        places, counts = total(counter.counts, add_place_counts, *data)
+        number, (zeros, ones) = counts.sum(), counts.T
         # below every record all zeros are errors; past a place its ones are, and its zeros no longer
         errors = zeros.sum() + np.concatenate(([0], np.cumsum(ones - zeros)))
         starts = np.concatenate(([0], places + 1))
         counts = np.diff(starts, append=self.grid.size)
         if self.orientation == EITHER:
             starts, counts = np.concatenate((starts, self.grid.size + starts)), np.tile(counts, 2)
-            errors = np.concatenate((errors, len(numbers) - errors))
+            errors = np.concatenate((errors, number - errors))
         kept = counts > 0
         return EqualCostRuns(starts[kept], counts[kept], errors[kept].astype(np.float64))
 
@@ -234,8 +279,17 @@ class Threshold(GridSelection[Cut]):
         below, above = reversed(self.classes) if turned else self.classes
         return Cut(threshold, below, above)
 
-    def _read(self, data: ArrayLike, labels: ArrayLike) -> tuple[Integers, NDArray[np.bool_]]:
-        """Return, for each valid record, the last threshold it reaches and whether it belongs to the second class."""
+
+@dataclass(frozen=True)
+class ClassCounts:
+    """Number of records of both classes at each point of a grid."""
+
+    grid: CandidateGrid
+    classes: tuple[Hashable, Hashable]
+    invalid: str
+
+    def counts(self, data: ArrayLike, labels: ArrayLike) -> PlaceCounts:
+        """Return the counts of both classes at the last point that the records reach. Not private."""
         values = records.extended_column(data)
         codes = records.places(LABELS, items(LABELS, labels), self.classes)
         if len(codes) != len(values):
@@ -245,7 +299,10 @@ class Threshold(GridSelection[Cut]):
             _require(finite.all(), records.NAME, "must be finite")
             _require(known.all(), LABELS, "must all be one of the two declared classes")
         valid = finite & known
-        return self.grid.last_at_most(values[valid]), codes[valid] == 1
+        second = codes[valid] == 1
+        places, where = np.unique(self.grid.last_at_most(values[valid]), return_inverse=True)
+        counts = [np.bincount(where[kind], minlength=len(places)) for kind in (~second, second)]
+        return PlaceCounts(places, np.stack(counts, axis=1))
 
 
 def _require(holds: np.bool_, name: str, rule: str) -> None:

@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Regularised objective of bounded data and its derivatives, in exact passes over the rows wherever they are (T203).
+
+Values, gradients and second derivatives are sums of integers, so they are the same for every cut of the table into row
+groups and for every engine. Gradients are as accurate as doubles allow (T202); curvature is rough, because no guarantee
+rests on it (T205).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dperm.data.arrays import Floats
+from dperm.data.bounded import BoundedData
+from dperm.erm.exact_sums import SlicedCoefficients, exponent
+from dperm.erm.kernels import CURVATURE_DIGITS, CurvatureKernel, GradientKernel, ProductKernel, ValueKernel
+from dperm.erm.rounding import slope_bound
+from dperm.erm.spec import ProblemSpec
+
+ROUGH = 20
+"""Accuracy of a direction in curvature products, in binary digits."""
+
+
+def gradient_kernel(data: BoundedData, spec: ProblemSpec, theta: Floats, low: Floats | None = None) -> GradientKernel:
+    """Return the kernel of the sum of clipped gradients at ``theta``, or at ``theta + low``."""
+    top = exponent(slope_bound(spec, float(np.linalg.norm(theta)), data.space.constant))
+    coefficients = SlicedCoefficients.of(data.grid, theta, spec.outputs, low=low)
+    return GradientKernel(data.target, spec.loss, spec.clip, coefficients, top=top)
+
+
+@dataclass(frozen=True)
+class TableObjective:
+    """J(theta) = sum_i w_i f(x_i'theta, y_i) + (Lambda/2) ||theta||^2 + linear'theta, computed in passes.
+
+    It has the methods of `dperm.erm.objective.Objective`. ``stride`` is 1: all rows take part. ``shifts`` are the
+    binary digits that curvature drops from each column, as `digits_to_drop` returns them.
+    """
+
+    data: BoundedData
+    spec: ProblemSpec
+    linear: Floats
+    shifts: Floats
+    stride: int = 1
+    caution: float = 0.0
+
+    def value(self, theta: Floats) -> float:
+        """Return J(theta)."""
+        size = float(np.linalg.norm(theta))
+        most = self.spec.weight * (self.spec.loss.at_zero + self._slope(size) * self.spec.radius * size)
+        coefficients = SlicedCoefficients.of(self.data.grid, theta, self.spec.outputs)
+        kernel = ValueKernel(self.data.target, self.spec.loss, self.spec.clip, coefficients, top=exponent(most))
+        losses = kernel.value(self.data.sums(kernel))
+        return losses + float(theta @ (self.spec.strength / 2 * theta + self.linear))
+
+    def gradient(self, theta: Floats, low: Floats | None = None) -> Floats:
+        """Return the gradient of J at ``theta``, or at ``theta + low`` for digits below the last ones of ``theta``."""
+        kernel = gradient_kernel(self.data, self.spec, theta, low)
+        found = kernel.gradient(self.data.sums(kernel)) + self.spec.strength * theta + self.linear
+        return found if low is None else found + self.spec.strength * low
+
+    def gradient_and_hessian(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Return the gradient and the second derivatives at ``theta``, in one pass, for a loss of one score."""
+        bend_top = exponent(self.spec.weight * self.spec.loss.curvature)
+        plain = gradient_kernel(self.data, self.spec, theta)
+        kernel = replace(plain, shifts=self.shifts, bend_top=bend_top, caution=self.caution)
+        sums = self.data.sums(kernel)
+        hessian = kernel.hessian(sums)
+        hessian[np.diag_indices(len(hessian))] += self.spec.strength
+        return kernel.gradient(sums) + self.spec.strength * theta + self.linear, hessian
+
+    def hessian(self, theta: Floats) -> Floats:
+        """Return the matrix of second derivatives, for a loss of one score."""
+        coefficients = SlicedCoefficients.of(self.data.grid, theta, self.spec.outputs)
+        kernel = CurvatureKernel(
+            self.data.target,
+            self.spec.loss,
+            self.spec.clip,
+            coefficients,
+            top=exponent(self.spec.weight * self.spec.loss.curvature),
+            caution=self.caution,
+        )
+        hessian = kernel.hessian(self.data.sums(kernel))
+        hessian[np.diag_indices(len(hessian))] += self.spec.strength
+        return hessian
+
+    def bends(self, theta: Floats) -> Floats:
+        """Return ``theta``: second derivatives of the records are computed in each product."""
+        return theta
+
+    def hessian_product(self, bends: Floats, vector: Floats) -> Floats:
+        """Return the second derivatives at the coefficients ``bends`` times ``vector``."""
+        spec, grid = self.spec, self.data.grid
+        most = spec.weight * spec.loss.curvature * spec.radius * float(np.linalg.norm(vector))
+        kernel = ProductKernel(
+            self.data.target,
+            spec.loss,
+            spec.clip,
+            SlicedCoefficients.of(grid, bends, spec.outputs),
+            vector=SlicedCoefficients.of(grid, vector, spec.outputs, accuracy=ROUGH),
+            top=exponent(2 * most),
+            caution=self.caution,
+        )
+        return kernel.product(self.data.sums(kernel)) + spec.strength * vector
+
+    def _slope(self, length: float) -> float:
+        return slope_bound(self.spec, length) / self.spec.weight
+
+
+def digits_to_drop(sample: BoundedData) -> Floats:
+    """Return the binary digits that curvature drops from each column, so that the entries of a sample keep thirteen."""
+    rows, constant = sample.in_memory().cells, sample.grid.constant
+    largest = np.zeros(sample.space.dim)
+    if rows.shape[0]:
+        found = np.abs(rows).max(axis=0)
+        largest = np.asarray(found if isinstance(found, np.ndarray) else found.toarray(), dtype=np.float64).ravel()
+    if constant:
+        largest = np.append(largest, constant)
+    return np.asarray(np.maximum(np.frexp(largest)[1] - CURVATURE_DIGITS, 0), dtype=np.float64)
