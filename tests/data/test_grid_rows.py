@@ -78,12 +78,13 @@ def table_of(rows) -> np.ndarray:
 def rows_near(space: FeatureSpace, count: int = 40) -> np.ndarray:
     """Rows of all sizes, at the norm, and at multiples of the unit and just beside them."""
     rng, unit = np.random.default_rng(200), RowGrid(space).unit
+    corners = np.tile(CORNERS, (1, -(-space.dim // 4)))[:, : space.dim]
     rows = rng.normal(size=(count, space.dim)) * 10 ** rng.uniform(-9, 9, size=(count, 1))
     onto = rng.normal(size=(count, space.dim))
     onto /= np.linalg.norm(onto, axis=1, keepdims=True)
     size = space.norm or 1.0
     grid = rng.integers(-(2**22), 2**22, size=(count, space.dim)) * unit
-    return np.vstack([CORNERS, rows * size, onto * size, grid, np.nextafter(grid, 0), np.nextafter(grid, np.inf)])
+    return np.vstack([corners, rows * size, onto * size, grid, np.nextafter(grid, 0), np.nextafter(grid, np.inf)])
 
 
 def bounded(row, space: FeatureSpace) -> list[mp.mpf]:
@@ -125,7 +126,9 @@ def assert_on_grid(rows: GridRows, X: np.ndarray) -> None:
             assert all(k == 0 or (k > 0) == (entry > 0) for k, entry in zip(integers, shrunk, strict=True))
             near = mp.sqrt(whole.numerator) / mp.sqrt(whole.denominator) / mp.mpf(grid.step)
             units = math.sqrt(space.dim) * 2.0**-DIGITS if norm > most * (1 - 1e-6) else 0.0
-            assert mp.mpf(length) <= near * (1 + mp.mpf(2) ** -22) + 2 * units + 1e-44
+            # a measured part is at most half a unit of 2^dropped shorter or longer than its integer
+            measured = math.sqrt(space.dim) * 2.0 ** (grid._dropped - DIGITS) if grid._dropped else 0.0
+            assert mp.mpf(length) <= near * (1 + mp.mpf(2) ** -22) + 2 * units + measured + 1e-44
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -209,7 +212,7 @@ def edge_rows(dim: int = 51, count: int = 60) -> np.ndarray:
     rows = 3 * rng.normal(size=(count, dim))
     integers = rng.integers(10_000, 2**20, size=count)
     for _ in range(9):
-        squares = grid_rows._squares_and_largest(np.ascontiguousarray(rows.T))[0]
+        squares = grid_rows._ordered_squares(np.ascontiguousarray(rows.T))
         rows[:, 0] = integers / (grid._factors(squares) * 2.0**DIGITS)
     near = [rows]
     for direction in (0.0, np.inf):
@@ -256,12 +259,16 @@ def test_edge_rows_show_every_last_bit_of_the_norm():
     """Their first entry moves by a unit if the norm of the row changes by its last bit or two."""
     X = np.ascontiguousarray(edge_rows().T)
     grid = RowGrid(FeatureSpace(len(X), norm=1.0))
-    squares = grid_rows._squares_and_largest(X)[0]
+    squares = grid_rows._ordered_squares(X)
     found = [np.trunc(X[0] * grid._factors(square) * 2.0**DIGITS) for square in (squares, np.nextafter(squares, 0))]
     assert (found[0] != found[1]).mean() > 0.05
 
 
-@pytest.mark.parametrize("space", SPARSE_SPACES, ids=repr)
+WIDE = FeatureSpace(100, bounds=((-2.0, 2.0),) * 100)
+"""Sums of squares of its integers are beyond 2^53: their measured parts have fewer digits."""
+
+
+@pytest.mark.parametrize("space", [*SPARSE_SPACES, WIDE], ids=lambda space: repr(space)[:99])
 def test_the_rows_of_every_space_depend_on_their_records_alone(space):
     X = rows_near(space, 10)
     whole = on_grid(X, space)
@@ -320,16 +327,19 @@ MUTANTS = {
         "if True:\n            return None",
     ),
     "a square that overflows is not avoided": (
-        "-exponents)\n            cells[:, is_long]",
-        "0 * exponents)\n            cells[:, is_long]",
+        "columns * np.ldexp(1.0, -_exponents(np.abs(columns).max(axis=0)))",
+        "columns",
     ),
-    "a sparse square that overflows is not avoided": ("np.ldexp(1.0, -exponents)[places]", "1.0"),
-    "long rows to the nearest": ("cells[:, is_long] = np.trunc(", "cells[:, is_long] = np.rint("),
+    "a sparse square that overflows is not avoided": (
+        "np.ldexp(1.0, -_exponents(_sparse_largest(x, places, count)))[places]",
+        "1.0",
+    ),
+    "long rows to the nearest": ("units[is_long] = np.trunc(", "units[is_long] = np.rint("),
     "sparse long rows to the nearest": ("np.trunc(small * factors[places]", "np.rint(small * factors[places]"),
     "no margin of the factor": ("margin = 1 + (self.space.dim + 24) * ULP", "margin = 1.0"),
     "norms in single precision": (
-        "squares, largest = np.zeros(columns.shape[1]), np.zeros(columns.shape[1])",
-        "squares, largest = np.zeros(columns.shape[1], np.float32), np.zeros(columns.shape[1])",
+        "squares = np.zeros(columns.shape[1])",
+        "squares = np.zeros(columns.shape[1], np.float32)",
     ),
     "sparse norms in single precision": (
         "weights=values * values, minlength=count)",
@@ -357,6 +367,45 @@ def test_rows_beyond_their_bounds_are_noticed(assert_killed, mutant):
     assert_killed(CHECKS.get(mutant, assert_bounds), "dperm.data.grid_rows", *MUTANTS[mutant])
 
 
+def lengths_are_upper_bounds(module) -> None:
+    """Exactly, for rows whose measured parts are all rounded down, and for sums of squares beyond 2^53."""
+    space = FeatureSpace(WIDE.dim, bounds=WIDE.bounds, intercept=False)
+    grid = module.RowGrid(space)
+    half = 2 ** (grid._dropped - 1) if grid._dropped else 1
+    integers = np.array([[half] * space.dim, [2**20 + half] * space.dim, [2**DIGITS - 1] * space.dim])
+    X = 2.0 * integers * grid.unit
+    for matrix in (X, sparse.csr_array(X), np.asfortranarray(X)):
+        rows = on_grid(matrix, space, module)
+        assert table_of(rows).tolist() == integers.tolist()
+        for row, length in zip(integers.tolist(), rows.lengths.tolist(), strict=True):
+            assert sum(k * k for k in row) <= (Fraction(length) * 2**DIGITS) ** 2
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("(np.sqrt(squares) + math.sqrt(self.space.dim) / 2) ** 2", "squares"),
+        ("* 4.0**self._dropped", "* 2.0**self._dropped"),
+    ],
+)
+def test_lengths_that_are_too_small_are_noticed(assert_killed, old, new):
+    assert_killed(lengths_are_upper_bounds, "dperm.data.grid_rows", old, new)
+
+
+def sums_of_squares_are_exact(module) -> None:
+    """The largest measured parts of a row have a sum of squares of at most 2^53, for every number of columns."""
+    for dim in [*range(1, 200), 2**12, 2**12 + 1]:
+        dropped = module.RowGrid(FeatureSpace(dim, bounds=((-1, 1),) * dim))._dropped
+        assert dim * 4 ** (DIGITS - dropped) <= 2**53
+        assert dropped == 0 or dim * 4 ** (DIGITS - dropped + 1) > 2**52
+
+
+def test_sums_of_squares_beyond_53_digits_are_noticed(assert_killed):
+    assert_killed(
+        sums_of_squares_are_exact, "dperm.data.grid_rows", "(self.space.dim - 1).bit_length()) // 2)", "4) // 2)"
+    )
+
+
 def spoiled_rows_are_zero(module) -> None:
     X = np.array([[1.0, 2.0], [np.nan, 1.0], [0.1, np.inf]])
     for matrix in (X, sparse.csr_array(X)):
@@ -366,7 +415,7 @@ def spoiled_rows_are_zero(module) -> None:
         assert table_of(rows)[1:].tolist() == [[0.0, 0.0]] * 2
 
 
-@pytest.mark.parametrize("old", ["x = np.where(bad[:, np.newaxis], 0.0, x)", "x = np.where(bad[places], 0.0, x)"])
+@pytest.mark.parametrize("old", ["units[bad], squares[bad] = 0.0, 0.0", "x = np.where(bad[places], 0.0, x)"])
 def test_a_row_that_is_not_finite_and_counts_is_noticed(assert_killed, old):
     assert_killed(spoiled_rows_are_zero, "dperm.data.grid_rows", old, "pass")
 
@@ -374,8 +423,8 @@ def test_a_row_that_is_not_finite_and_counts_is_noticed(assert_killed, old):
 @pytest.mark.parametrize("new", ["(columns * columns).sum(axis=0)", 'np.einsum("ij,ij->j", columns, columns)'])
 def test_norms_by_library_reductions_are_noticed(assert_killed, new):
     """Their order of additions depends on the block."""
-    old = "    return squares, largest\n"
-    assert_killed(assert_functions_of_the_record, "dperm.data.grid_rows", old, old.replace("squares", new))
+    old = "        squares += column\n    return squares\n"
+    assert_killed(assert_functions_of_the_record, "dperm.data.grid_rows", old, f"        pass\n    return {new}\n")
 
 
 @pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])

@@ -8,8 +8,9 @@ about bounded rows holds for the rows on the grid with the same constants. Entri
 digits, stored in single precision.
 
 **The grid value depends on the record alone**, to the last bit: not on the block, its length or its memory order. All
-operations are elementwise, in double precision. Sums over the entries of a row add one column after the other. Library
-reductions such as ``(x * x).sum(axis=1)`` are not used, because their order of additions depends on the block.
+operations are elementwise, in double precision. Sums of squares over the entries of a row either are exact integers, in
+every order of additions, or add one column after the other. Library reductions such as ``(x * x).sum(axis=1)`` of
+numbers that are no integers are not used, because their order of additions depends on the block.
 """
 
 import math
@@ -79,10 +80,12 @@ class RowGrid:
         lengths, bad = np.empty(count, np.float32), np.zeros(count, np.bool_)
         height = max(1, ENCODED_CELLS // max(self.space.dim, 1))
         if isinstance(X, np.ndarray):
-            cells = np.empty(X.shape, np.float32)
+            cells, work = np.empty(X.shape, np.float32), np.empty((min(count, height), self.space.dim))
             for start in range(0, count, height):
-                rows = slice(start, start + height)
-                cells[rows], lengths[rows], bad[rows] = self._dense(np.asarray(X[rows], dtype=np.float64))
+                rows = slice(start, min(start + height, count))
+                units = work[: rows.stop - start]
+                lengths[rows], bad[rows] = self._dense(np.asarray(X[rows], dtype=np.float64), units)
+                np.copyto(cells[rows], units, casting="unsafe")
             return GridRows(self, cells, lengths, codes), bad
         entries, pointers = np.empty(X.nnz, np.float32), X.indptr
         for start in range(0, count, SUMMED_ROWS):
@@ -94,23 +97,32 @@ class RowGrid:
         matrix = sparse.csr_array((entries, X.indices[: X.nnz], pointers), shape=X.shape, copy=False)
         return GridRows(self, matrix, lengths, codes), bad
 
-    def _dense(self, raw: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32], Mask]:
-        bad = _bad_rows(raw)
-        x = _to_unit(raw, self.space.center, self.space.scale) if self.space.bounds is not None else raw
-        if bad is not None:
-            x = np.where(bad[:, np.newaxis], 0.0, x)
-        columns = np.ascontiguousarray(x.T)
+    def _dense(self, raw: Floats, units: Floats) -> tuple[NDArray[np.float32], Mask]:
+        """Write the integers of a block to ``units``; return the lengths of its rows, and the rows that are not finite."""
         with np.errstate(over="ignore"):
-            cells = np.trunc(columns * self._per_unit)
-        squares, largest = _squares_and_largest(cells)
-        is_long = self._is_long(squares, largest)
+            np.trunc(np.multiply(self._within_bounds(raw, units), self._per_unit, out=units), out=units)
+            squares = self._squares(units)
+        bad = self._bad_rows(raw, squares)
+        if bad is not None:
+            units[bad], squares[bad] = 0.0, 0.0
+        is_long = self._is_long(squares)
         if is_long is not None:
-            long_rows = columns[:, is_long]
-            exponents = _exponents(_squares_and_largest(long_rows)[1])
-            small = long_rows * np.ldexp(1.0, -exponents)
-            cells[:, is_long] = np.trunc(small * self._factors(_squares_and_largest(small)[0]) * self._per_unit)
-        lengths = self._lengths(squares, is_long)
-        return cells.T.astype(np.float32), lengths, np.zeros(len(x), np.bool_) if bad is None else bad
+            long_rows = raw[is_long]
+            columns = np.ascontiguousarray(self._within_bounds(long_rows, long_rows).T)
+            small = columns * np.ldexp(1.0, -_exponents(np.abs(columns).max(axis=0)))
+            units[is_long] = np.trunc(small * self._factors(_ordered_squares(small)) * self._per_unit).T
+        return self._lengths(squares, is_long), np.zeros(len(raw), np.bool_) if bad is None else bad
+
+    def _within_bounds(self, raw: Floats, out: Floats) -> Floats:
+        """Return the rows with columns mapped to [-1, 1] and clipped, in ``out``; without bounds, the rows themselves."""
+        if self.space.bounds is None:
+            return raw
+        with np.errstate(over="ignore", invalid="ignore"):  # infinities become 1
+            if self.space.center is not None:
+                raw = np.subtract(raw, self.space.center, out=out)
+            if self.space.scale is not None:
+                raw = np.multiply(raw, self.space.scale, out=out)
+            return np.clip(raw, -1.0, 1.0, out=out)
 
     def _sparse(
         self, raw: Floats, columns: NDArray[Any], counts: NDArray[Any]
@@ -120,17 +132,16 @@ class RowGrid:
         bad[places[~np.isfinite(raw)]] = True
         x = raw
         if self.space.bounds is not None:
-            x = _to_unit(raw, None, None if self.space.scale is None else self.space.scale[columns])
+            x = _scaled_and_clipped(raw, None if self.space.scale is None else self.space.scale[columns])
         if bad.any():
             x = np.where(bad[places], 0.0, x)
         with np.errstate(over="ignore"):
             cells = np.trunc(x * self._per_unit)
-        squares, largest = _sparse_squares_and_largest(cells, places, count)
-        is_long = self._is_long(squares, largest)
+            squares = _sparse_squares(self._measured(cells), places, count)
+        is_long = self._is_long(squares)
         if is_long is not None:
-            exponents = _exponents(_sparse_squares_and_largest(x, places, count)[1])
-            small = x * np.ldexp(1.0, -exponents)[places]
-            factors = np.where(is_long, self._factors(_sparse_squares_and_largest(small, places, count)[0]), 0.0)
+            small = x * np.ldexp(1.0, -_exponents(_sparse_largest(x, places, count)))[places]
+            factors = np.where(is_long, self._factors(_sparse_squares(small, places, count)), 0.0)
             cells = np.where(is_long[places], np.trunc(small * factors[places] * self._per_unit), cells)
         return cells.astype(np.float32), self._lengths(squares, is_long), bad
 
@@ -138,15 +149,49 @@ class RowGrid:
     def _per_unit(self) -> float:
         return 2.0**DIGITS / self.step
 
-    def _is_long(self, squares: Floats, largest: Floats) -> Mask | None:
+    @cached_property
+    def _dropped(self) -> int:
+        """Binary digits of an entry that a sum of squares leaves out, so that the sum is an integer up to 2^53.
+
+        It is 0 for a space with a norm: sums up to the square of the norm, at most 2^52, are exact.
+        """
+        if self.space.norm is not None:
+            return 0
+        return max(0, -((53 - 2 * DIGITS - (self.space.dim - 1).bit_length()) // 2))
+
+    def _measured(self, cells: Floats) -> Floats:
+        """Return the integers of which `_squares` adds the squares, in units of 2^dropped."""
+        return np.rint(cells * 2.0**-self._dropped) if self._dropped else cells
+
+    def _squares(self, cells: Floats) -> Floats:
+        """Return the sums of squares of the integer rows: exact up to 2^53 and above 2^53 otherwise, in every order.
+
+        Terms are not negative, and rounding is monotone. So a sum beyond 2^53 never rounds to less.
+        """
+        measured = self._measured(cells)
+        return np.asarray(np.einsum("ij,ij->i", measured, measured))
+
+    def _bad_rows(self, raw: Floats, squares: Floats) -> Mask | None:
+        """Return a mask of the rows with NaN or infinities; None if there are none.
+
+        Without bounds, ``squares`` are finite only for finite rows; clipping would hide infinities.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            if math.isfinite(float((squares if self.space.bounds is None else raw).sum())):
+                return None
+        bad = ~np.isfinite(raw).all(axis=1)
+        return np.asarray(bad) if bad.any() else None
+
+    def _is_long(self, squares: Floats) -> Mask | None:
         """Return a mask of the rows beyond the norm of the space; None if there are none.
 
-        The sums of squared integers are exact up to the square of the norm, at most 2^52, so the decision is exact.
+        The sums of squared integers are exact up to the square of the norm, at most 2^52, so the decision is exact. The
+        entries of other rows are at most 2^24: by their norm without bounds, otherwise by their bounds.
         """
         if self.space.norm is None:
             return None
         most = (self.space.row_norm / self.step * 2.0**DIGITS) ** 2
-        is_long = ~((largest <= 2.0**DIGITS) & (squares <= most))
+        is_long = ~(squares <= most)
         return np.asarray(is_long) if is_long.any() else None
 
     def _factors(self, squares: Floats) -> Floats:
@@ -156,9 +201,14 @@ class RowGrid:
             return np.asarray(self.space.row_norm / (np.sqrt(squares) * margin))
 
     def _lengths(self, squares: Floats, is_long: Mask | None) -> NDArray[np.float32]:
-        """Return upper bounds on the norms of rows with these sums of squared integers, the constant included."""
+        """Return upper bounds on the norms of rows with these sums of squared integers, the constant included.
+
+        An integer is at most half a unit of 2^dropped longer than its measured part.
+        """
         if is_long is not None:
             squares = np.where(is_long, (self.space.row_norm / self.step * 2.0**DIGITS) ** 2, squares)
+        if self._dropped:
+            squares = (np.sqrt(squares) + math.sqrt(self.space.dim) / 2) ** 2 * 4.0**self._dropped
         margin = 1 + (self.space.dim + 8) * ULP
         whole = np.sqrt(squares + float(self.constant) ** 2) * 2.0**-DIGITS * margin
         return np.nextafter(whole.astype(np.float32), np.float32(np.inf))
@@ -253,32 +303,24 @@ def _step(space: FeatureSpace) -> float:
     return space.row_norm / max(power for power in (1, 2, 4) if space.row_norm / power >= least)
 
 
-def _bad_rows(raw: Floats) -> Mask | None:
-    """Return a mask of the rows with NaN or infinities; None if there are none."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if math.isfinite(float(raw.sum())):
-            return None
-    bad = ~np.isfinite(raw).all(axis=1)
-    return np.asarray(bad) if bad.any() else None
+def _ordered_squares(columns: Floats) -> Floats:
+    """Return the sum of squares of each row, one column after the other."""
+    squares = np.zeros(columns.shape[1])
+    for column in columns * columns:
+        squares += column
+    return squares
 
 
-def _squares_and_largest(columns: Floats) -> tuple[Floats, Floats]:
-    """Return the sum of squares and the largest magnitude of each row, one column after the other."""
-    squares, largest = np.zeros(columns.shape[1]), np.zeros(columns.shape[1])
-    with np.errstate(over="ignore"):
-        for column in columns:
-            squares += column * column
-            np.maximum(largest, np.abs(column), out=largest)
-    return squares, largest
+def _sparse_squares(values: Floats, places: NDArray[Any], count: int) -> Floats:
+    """Return the sum of squares of the stored entries of each sparse row, one entry after the other."""
+    return np.asarray(np.bincount(places, weights=values * values, minlength=count), dtype=np.float64)
 
 
-def _sparse_squares_and_largest(values: Floats, places: NDArray[Any], count: int) -> tuple[Floats, Floats]:
-    """Return the same for the stored entries of sparse rows, one entry after the other."""
+def _sparse_largest(values: Floats, places: NDArray[Any], count: int) -> Floats:
+    """Return the largest magnitude of the stored entries of each sparse row."""
     largest = np.zeros(count)
     np.maximum.at(largest, places, np.abs(values))
-    with np.errstate(over="ignore"):
-        squares = np.bincount(places, weights=values * values, minlength=count)
-    return np.asarray(squares, dtype=np.float64), largest
+    return largest
 
 
 def _exponents(largest: Floats) -> NDArray[Any]:
@@ -286,9 +328,7 @@ def _exponents(largest: Floats) -> NDArray[Any]:
     return np.maximum(np.frexp(largest)[1], SMALLEST_EXPONENT)
 
 
-def _to_unit(values: Floats, center: Floats | None, scale: Floats | None) -> Floats:
-    """Return values with columns mapped to [-1, 1] and clipped."""
+def _scaled_and_clipped(values: Floats, scale: Floats | None) -> Floats:
+    """Return sparse values times their scale, clipped to [-1, 1]."""
     with np.errstate(over="ignore", invalid="ignore"):  # infinities become 1
-        shifted = values - center if center is not None else values
-        scaled = shifted * scale if scale is not None else shifted
-        return np.asarray(np.clip(scaled, -1.0, 1.0))
+        return np.asarray(np.clip(values if scale is None else values * scale, -1.0, 1.0))
