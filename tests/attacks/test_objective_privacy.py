@@ -639,9 +639,9 @@ def test_every_stage_of_a_solve_uses_the_same_linear_term(monkeypatch):
     def noted(owner: type, name: str) -> None:
         computed = getattr(owner, name)
 
-        def method(objective: Any, *given: np.ndarray) -> Any:
+        def method(objective: Any, *given: np.ndarray, **options: Any) -> Any:
             seen.append((name, objective.linear))
-            return computed(objective, *given)
+            return computed(objective, *given, **options)
 
         monkeypatch.setattr(owner, name, method)
 
@@ -652,7 +652,7 @@ def test_every_stage_of_a_solve_uses_the_same_linear_term(monkeypatch):
     theta = minimize(data, spec, plan.tolerance, linear=b)
     descend, finish, ends = minimize_module.newton.descend, minimize_module.nesterov.descend, []
 
-    def given_up(objective: Any, start: np.ndarray, done: Any) -> tuple[Any, bool]:
+    def given_up(objective: Any, start: np.ndarray, done: Any, **known: Any) -> tuple[Any, bool]:
         return descend(objective, start, lambda point: True)[0], False
 
     def last(*given: Any) -> Any:

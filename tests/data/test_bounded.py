@@ -283,7 +283,7 @@ def test_weights_follow_the_classes():
 def test_the_blocks_of_a_stride_are_chosen_by_position():
     space = FeatureSpace(2, norm=1.0)
     data = enforced(RNG.normal(size=(20_000, 2)), space)
-    whole = [block.x for block in data.blocks()]
+    whole = [block.x.copy() for block in data.blocks()]
     assert sum(len(x) for x in whole) == 20_000
     assert all(np.array_equal(a, b.x) for a, b in zip(whole[::3], data.blocks(3), strict=True))
     assert data.stride_for(20_000) == 1

@@ -60,4 +60,4 @@ def quick_only(monkeypatch):
 @pytest.fixture
 def slow_only(monkeypatch):
     """Newton's method gives up at once."""
-    monkeypatch.setattr(newton, "descend", lambda objective, start, done: (Iterate(objective, start), False))
+    monkeypatch.setattr(newton, "descend", lambda objective, start, done, **known: (Iterate(objective, start), False))

@@ -18,7 +18,7 @@ from dperm.data.grid_rows import DIGITS, SUMMED_ROWS, GridRows, RowGrid
 from dperm.data.passes import Place, total
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes, Interval, LabelKind
-from dperm.erm import exact_sums
+from dperm.erm import exact_sums, kernels
 from dperm.erm.exact_sums import (
     LOW,
     SCORE_ACCURACY,
@@ -33,10 +33,11 @@ from dperm.erm.exact_sums import (
 )
 from dperm.erm.kernels import SquaresKernel
 from dperm.erm.losses import HuberHinge, Logistic
+from dperm.erm.objective import Objective
 from dperm.erm.residual_losses import Huber, Squared
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
-from dperm.erm.table_objective import TableObjective, digits_to_drop, gradient_kernel
+from dperm.erm.table_objective import EXACT, FIRST, MIDDLE, TableObjective, gradient_kernel
 
 LARGEST = 2**DIGITS
 
@@ -240,6 +241,57 @@ def test_differences_of_scores_are_taken_before_rounding(assert_killed):
     assert_killed(assert_differences_are_exact, "dperm.erm.exact_sums", old, "parts -= 0.0")
 
 
+def rows_of(cells: np.ndarray) -> GridRows:
+    grid = RowGrid(FeatureSpace(cells.shape[1], norm=1.0))
+    return GridRows(grid, cells.astype(np.float32), np.ones(len(cells), np.float32), np.zeros(len(cells), np.int8))
+
+
+def assert_squares_are_exact(module) -> None:
+    """Beside 2^24, where single precision ends, at the largest entries, and for roots and scales of any size."""
+    rng = np.random.default_rng(24)
+    signs = rng.choice([-1, 1], size=(SUMMED_ROWS, 3))
+    tables = {
+        "single": 89 * signs + 1,
+        "just double": rng.integers(60, 120, size=(SUMMED_ROWS, 3)),
+        "beside single": np.where(np.arange(SUMMED_ROWS)[:, np.newaxis] == 7, 4095, signs),
+        "double": 2047 * signs,
+        "largest": (2**20 - 1) * signs,
+        "cut off": (2**24 - 1) * signs,
+        "one row": np.array([[4097, 4095, 1]]),
+        "no rows": np.empty((0, 3)),
+    }
+    for name, cells in tables.items():
+        for powers, bend in (
+            (np.array([0, 0, 0, -20]), 1.0),
+            (np.array([-3, 0, -1, -19]), 0.7),
+            (np.array([2, -9, 0, -20]), 0.3),
+        ):
+            rows = rows_of(cells)
+            roots = module.RootRows.of(rows, 0, powers)
+            found = roots.squares(rows, np.full(len(cells), bend))
+            factor = np.float32(np.sqrt(bend)) * np.ldexp(np.float32(1), powers)
+            table = np.hstack([cells, np.full((len(cells), 1), rows.grid.constant)]).astype(np.float32)
+            integers = np.clip(np.rint(table * factor), -(2**20), 2**20).astype(int).astype(object)
+            assert (whole(found) == integers.T @ integers).all(), name
+
+
+def test_squares_of_a_block_are_exact():
+    assert_squares_are_exact(kernels)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("SINGLE = 2.0**24", "SINGLE = 2.0**26"),
+        ("LARGEST_ROOT = np.float32(2.0**20)", "LARGEST_ROOT = np.float32(2.0**23)"),
+        ("products = table.T @ table", "products = (short.T @ short).astype(np.float64)"),
+        ("np.rint(short, out=short)", "short"),
+    ],
+)
+def test_squares_that_are_not_exact_are_noticed(assert_killed, old, new):
+    assert_killed(assert_squares_are_exact, "dperm.erm.kernels", old, new)
+
+
 LOSSES = {
     "logistic": (Logistic(), None),
     "clipped Huber hinge": (HuberHinge(0.2), 0.3),
@@ -272,13 +324,17 @@ def kernels_of(data, loss, clip):
             seen.append(kernel)
             return data.sums(kernel)
 
-    objective = TableObjective(Seen(), spec, np.zeros(spec.dim), digits_to_drop(data), caution=0.1)
+    objective = TableObjective(Seen(), spec, np.zeros(spec.dim), caution=0.1)
     theta = 2 * rng.normal(size=spec.dim)
     objective.value(theta)
-    objective.gradient(theta)
+    for digits in (EXACT, MIDDLE, FIRST):
+        objective.gradient(theta, digits=digits)
     objective.hessian_product(theta, rng.normal(size=spec.dim))
     if loss.outputs == 1:
-        objective.gradient_and_hessian(theta)
+        like = Objective(data, spec, np.zeros(spec.dim)).hessian(theta)
+        objective.gradient_and_hessian(theta, like)
+        objective.gradient_and_hessian(theta, like, bits=14)
+        objective.gradient_and_hessian(theta, like / 2.0**16)  # far beyond single precision
     return [*seen, SquaresKernel(data.grid, data.target)]
 
 

@@ -4,6 +4,8 @@
 
 import math
 import re
+from collections.abc import Callable
+from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -12,11 +14,12 @@ from plain_objective import size_at
 from scipy import optimize, sparse
 from sklearn.linear_model import LogisticRegression
 
-from dperm.data.bounded import HEIGHT, enforce
+from dperm.data.bounded import HEIGHT, BoundedData, enforce
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes
 from dperm.erm import minimize as module
 from dperm.erm import nesterov, newton
+from dperm.erm.kernels import GradientKernel
 from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.minimize import minimize
 from dperm.erm.newton import Iterate
@@ -24,7 +27,7 @@ from dperm.erm.objective import Objective
 from dperm.erm.residual_losses import Pinball
 from dperm.erm.rounding import attainable_tolerance
 from dperm.erm.spec import ProblemSpec
-from dperm.erm.table_objective import TableObjective
+from dperm.erm.table_objective import EXACT, TableObjective
 from dperm.errors import AssumptionError, ParameterError
 
 LOSSES = [Logistic(), HuberHinge(0.5), SmoothedHinge(0.5)]
@@ -191,7 +194,9 @@ def test_without_newton_it_ends_certified_within_the_proven_number_of_steps(prob
     first = size_at(data, spec, np.zeros(5))
     calls = []
     gradient = TableObjective.gradient
-    monkeypatch.setattr(TableObjective, "gradient", lambda *arguments: calls.append(1) or gradient(*arguments))
+    monkeypatch.setattr(
+        TableObjective, "gradient", lambda *given, **digits: calls.append(1) or gradient(*given, **digits)
+    )
     theta = minimize(data, spec, 1e-7)
     most = nesterov.steps_needed(condition, first, 0.5e-7)
     assert size_at(data, spec, theta) <= 1e-7
@@ -205,6 +210,62 @@ def test_without_newton_the_least_attainable_tolerance_is_certified_too(problem)
     tolerance = attainable_tolerance(spec, 50)
     assert tolerance < 2e-12
     assert float(plain(np.longdouble).size(minimize(data, spec, tolerance))) <= tolerance
+
+
+def few_digits_certify_nothing(module) -> None:
+    """Gradients of few digits claim to be 0: the solver asks for all digits before it returns (T202, T205)."""
+    rng = np.random.default_rng(205)
+    data = enforce(rng.normal(size=(9_000, 3)), rng.integers(0, 2, 9_000), FeatureSpace(3, norm=1.0), Classes((0, 1)))
+    spec = ProblemSpec(Logistic(), data.space.radius, 4, regularization=1.0)
+    asked = []
+
+    def lying(name: str) -> Callable[..., Any]:
+        computed = getattr(TableObjective, name)
+
+        def method(objective, *given, digits=EXACT, **options):
+            asked.append(digits)
+            found = computed(objective, *given, digits=digits, **options)
+            scale = float(digits is EXACT)
+            return (scale * found[0], found[1]) if isinstance(found, tuple) else scale * found
+
+        return method
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dperm.data.bounded.SAMPLE_CELLS", (2**10, 2**11))
+        for name in ("gradient", "gradient_and_hessian"):
+            patch.setattr(TableObjective, name, lying(name))
+        theta = module.minimize(data, spec, 1e-6)
+    assert size_at(data, spec, theta) <= 1e-6
+    assert asked[0] is not EXACT and asked[-1] is EXACT
+
+
+def test_a_gradient_of_few_digits_is_never_certified(assert_killed):
+    assert_killed(
+        few_digits_certify_nothing,
+        "dperm.erm.minimize",
+        "if digits is EXACT and certified(point)",
+        "if certified(point)",
+    )
+
+
+@pytest.mark.parametrize(("loss", "clip"), [(Logistic(), None), (Logistic(), 0.4), (HuberHinge(0.5), None)], ids=repr)
+def test_a_sample_of_an_eighth_needs_five_passes_at_most(problem, loss, clip, monkeypatch):
+    """Certified at a millionth of a record's gradient after two passes with second derivatives and three without."""
+    monkeypatch.setattr("dperm.data.bounded.SAMPLE_CELLS", (2**16, 2**20))
+    rng, passes, sums = np.random.default_rng(5), [], BoundedData.sums
+    X = rng.normal(size=(200_000, 4)) * [1.0, 1e-4, 1.0, 30.0]
+    y = (X @ [1.0, 5e3, -1.0, 0.02] + rng.logistic(size=200_000) > 0).astype(int)
+    data, spec, _ = problem(X, y, loss=loss, norm=40.0, clip=clip, strength=10.0)
+
+    def counted(self, kernel):
+        if isinstance(kernel, GradientKernel):
+            passes.append(kernel.powers is not None)
+        return sums(self, kernel)
+
+    monkeypatch.setattr(BoundedData, "sums", counted)
+    theta = minimize(data, spec, 1e-6 * spec.lipschitz)
+    assert size_at(data, spec, theta) <= 1e-6 * spec.lipschitz
+    assert len(passes) <= 5 and passes[:2] == [True, True]
 
 
 def coarse_problem(problem, loss, seed, size):

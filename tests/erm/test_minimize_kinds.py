@@ -209,10 +209,10 @@ def test_a_correction_without_a_minimiser_is_left_out(problem, loss, monkeypatch
     monkeypatch.setattr("dperm.data.bounded.SAMPLE_CELLS", (2**9, 2**10))
     failed, descend = [], newton.descend
 
-    def seen(objective, start, done):
+    def seen(objective, start, done, **known):
         """Concave models have an indefinite Hessian, or no minimiser nearby."""
         try:
-            found = descend(objective, start, done)
+            found = descend(objective, start, done, **known)
         except AssumptionError:
             failed.append(objective)
             raise

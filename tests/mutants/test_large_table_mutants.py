@@ -193,8 +193,8 @@ MUTANTS = [
     Mutant(
         "the gradient of a sample is certified (T31, T205)",
         "erm/minimize.py",
-        "gradient, hessian = self.objective.gradient_and_hessian(theta)",
-        "gradient, hessian = self.model.gradient(theta), self.model.hessian(theta)",
+        "Iterate(self.objective, theta, self.objective.gradient(theta, digits=digits))",
+        "Iterate(self.objective, theta, self.model.gradient(theta))",
         CERTIFIED,
     ),
     Mutant(

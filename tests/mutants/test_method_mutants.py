@@ -206,9 +206,9 @@ def all_coefficients_are_regularised(objective_of_tables: ModuleType) -> None:
     found = gradient.SPACES["norm and intercept"]
     data = gradient.enforce(np.full((1, 3), np.nan), np.zeros(1), found, Classes((-1, 1)), invalid="drop")
     spec = gradient.ProblemSpec(HuberHinge(0.5), found.radius, 4, regularization=2.0)
-    computed = objective_of_tables.TableObjective(data, spec, np.zeros(4), np.zeros(4))
+    computed = objective_of_tables.TableObjective(data, spec, np.zeros(4))
     assert computed.gradient(np.ones(4)) == pytest.approx(2 * np.ones(4))
-    assert computed.gradient_and_hessian(np.ones(4))[0] == pytest.approx(2 * np.ones(4))
+    assert computed.gradient_and_hessian(np.ones(4), np.eye(4))[0] == pytest.approx(2 * np.ones(4))
 
 
 def a_plan_of(methods_gradient: ModuleType, space: Any, **options: Any) -> Any:

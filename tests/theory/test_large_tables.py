@@ -385,8 +385,8 @@ def test_wrong_curvature_costs_passes_and_never_accuracy(wrong, monkeypatch):
     spec, tolerance = spec.with_regularization(2.0), 1e-5
     real = TableObjective.gradient_and_hessian
 
-    def changed(self: TableObjective, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        gradient, hessian = real(self, theta)
+    def changed(self: TableObjective, theta: np.ndarray, *given: Any, **options: Any) -> tuple[np.ndarray, np.ndarray]:
+        gradient, hessian = real(self, theta, *given, **options)
         bent = {"three times": 3.0, "a third": 1 / 3, "of no use": 0.0}[wrong] * hessian
         return gradient, bent + (wrong == "of no use") * 1e4 * np.eye(len(hessian))
 

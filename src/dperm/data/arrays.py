@@ -7,5 +7,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 """Array of doubles."""
+Singles = NDArray[np.float32]
+"""Array in single precision."""
 Mask = NDArray[np.bool_]
 """One truth value for each record."""

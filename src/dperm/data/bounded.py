@@ -26,7 +26,7 @@ HEIGHT = 2**11
 CHUNK = 2**16
 """Number of rows of a task on rows in memory."""
 SAMPLE_SHARE = 8
-SAMPLE_CELLS = (2**23, 2**24)
+SAMPLE_CELLS = (2**22, 2**24)
 """Smallest and largest number of cells of a sample; tables up to the smallest are not sampled."""
 ROWS_PER_COLUMN = 200
 RUN = 2**8
@@ -183,6 +183,8 @@ class BoundedData:
     def blocks(self, stride: int = 1) -> Iterator[Block]:
         """Yield every ``stride``-th block of rows in memory. The choice does not depend on the data.
 
+        The next block may overwrite the dense rows ``x`` of a block.
+
         Parameters
         ----------
         stride
@@ -193,8 +195,9 @@ class BoundedData:
         Block
             Rows, targets and weights of one block.
         """
+        work = None if self.in_memory().is_sparse else np.empty((min(HEIGHT, self.rows), self.space.dim))
         for start in range(0, self.rows, HEIGHT * stride):
-            yield self.block(start, min(start + HEIGHT, self.rows))
+            yield self.block(start, min(start + HEIGHT, self.rows), work)
 
     def stride_for(self, rows: int) -> int:
         """Return the largest stride that leaves at least four blocks and at least ``rows`` rows.
@@ -212,7 +215,7 @@ class BoundedData:
         blocks = self.rows // HEIGHT
         return max(1, blocks // max(4, -(-rows // HEIGHT)))
 
-    def block(self, start: int, stop: int) -> Block:
+    def block(self, start: int, stop: int, work: Floats | None = None) -> Block:
         """Return the rows in memory from ``start`` up to ``stop`` as a block.
 
         Parameters
@@ -221,6 +224,8 @@ class BoundedData:
             Index of the first row.
         stop
             Index after the last row.
+        work
+            Table of at least as many rows, which is overwritten with dense rows; None for a new one.
 
         Returns
         -------
@@ -229,7 +234,9 @@ class BoundedData:
         """
         rows = self.in_memory().part(start, stop)
         if isinstance(rows.cells, np.ndarray):
-            x: Any = np.multiply(rows.cells, self.grid.unit, dtype=np.float64)
+            x: Any = np.empty(rows.cells.shape) if work is None else work[: rows.count]
+            np.copyto(x, rows.cells)
+            x *= self.grid.unit
         else:
             x = rows.cells.astype(np.float64)
             x.data *= self.grid.unit

@@ -98,7 +98,7 @@ class RowGrid:
         return GridRows(self, matrix, lengths, codes), bad
 
     def _dense(self, raw: Floats, units: Floats) -> tuple[NDArray[np.float32], Mask]:
-        """Write the integers of a block to ``units``; return the lengths of its rows, and the rows that are not finite."""
+        """Write the integers of a block to ``units``; return the lengths of its rows, and a mask of invalid rows."""
         with np.errstate(over="ignore"):
             np.trunc(np.multiply(self._within_bounds(raw, units), self._per_unit, out=units), out=units)
             squares = self._squares(units)
@@ -114,7 +114,7 @@ class RowGrid:
         return self._lengths(squares, is_long), np.zeros(len(raw), np.bool_) if bad is None else bad
 
     def _within_bounds(self, raw: Floats, out: Floats) -> Floats:
-        """Return the rows with columns mapped to [-1, 1] and clipped, in ``out``; without bounds, the rows themselves."""
+        """Return the rows with columns mapped to [-1, 1] and clipped, in ``out``; ``raw`` itself without bounds."""
         if self.space.bounds is None:
             return raw
         with np.errstate(over="ignore", invalid="ignore"):  # infinities become 1

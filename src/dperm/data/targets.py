@@ -27,6 +27,8 @@ Codes = NDArray[Any]
 Targets = NDArray[Any]
 MOST_CLASSES = 2**15 - 1
 WEIGHT = "A class has a positive public weight."
+_SIGNS = np.array([-1.0, 1.0, -1.0])
+"""Targets of two classes by code; the last one belongs to code -1, a record of weight 0."""
 DROP = arg("invalid", '"drop"')
 """Reference, for messages, to the argument that drops invalid records."""
 
@@ -187,10 +189,9 @@ class Classes:
             Targets (signs for two classes, positions for more) and weights (those of the classes; 0 for invalid
             records).
         """
-        counted = codes >= 0
-        weights = np.where(counted, self._weights[codes], 0.0) if self._weighted else counted.astype(np.float64)
+        weights = self._weights.take(codes)
         if self.kind is LabelKind.SIGN:
-            return np.where(codes > 0, 1.0, -1.0), weights
+            return _SIGNS.take(codes), weights
         return np.maximum(codes, 0), weights
 
     def require_kind(self, labels: NDArray[Any]) -> None:
@@ -219,11 +220,8 @@ class Classes:
 
     @cached_property
     def _weights(self) -> Floats:
-        return np.array(self.weights)
-
-    @cached_property
-    def _weighted(self) -> bool:
-        return self.weights_range != (1.0, 1.0)
+        """Weights by code; the last one belongs to code -1, an invalid record."""
+        return np.array([*self.weights, 0.0])
 
 
 @dataclass(frozen=True)

@@ -223,7 +223,9 @@ def products_with_rows(amounts: Floats, cells: Any, constant: int, top: int, *, 
     if not isinstance(cells, np.ndarray):
         sums = np.asarray((cells.T @ flat.T).T)
     elif len(flat) <= FEW_SLICES:
-        sums = np.stack([part @ cells for part in flat])
+        sums = np.empty((len(flat), cells.shape[1]))
+        for part, total in zip(flat, sums, strict=True):
+            np.dot(part, cells, out=total)
     else:
         sums = flat @ cells
     if constant:

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dperm.data.arrays import Floats
+from dperm.data.arrays import Floats, Singles
 from dperm.data.grid_rows import SUMMED_ROWS, GridRows, RowGrid
 from dperm.data.passes import Place, Sums
 from dperm.data.targets import Target
 from dperm.erm.exact_sums import (
     SLOPE_DIGITS,
+    SLOPE_SLICES,
     Integers,
     SlicedCoefficients,
     cut,
@@ -28,10 +29,10 @@ from dperm.erm.exact_sums import (
 )
 from dperm.erm.loss import Limits, Loss
 
-CURVATURE_DIGITS = 13
-"""Binary digits of an entry for second derivatives."""
-BEND_DIGITS = 15
-"""Binary digits of a second derivative: 2^13 2^13 2^15 2^11 = 2^52."""
+LARGEST_ROOT = np.float32(2.0**20)
+"""Largest entry times the root of a second derivative: sums of 2^11 products are at most 2^51."""
+SINGLE = 2.0**24
+"""Integers up to this one are exact in single precision."""
 LOSS_DIGITS = 40
 """Binary digits of a slice of a loss: sums of 2^11 of them are exact."""
 LOSS_SLICES = 2
@@ -83,14 +84,16 @@ class LossKernel:
 
 @dataclass(frozen=True, repr=False)
 class GradientKernel(LossKernel):
-    """Sum of the records' clipped gradients, and of their second derivatives if ``shifts`` are given.
+    """Sum of the records' clipped gradients, and of their second derivatives if ``powers`` are given.
 
     Attributes
     ----------
     top
         Exponent of the largest slope times weight.
-    shifts
-        Binary digits to drop from each column, the constant included, before second derivatives; None without them.
+    slices
+        Number of slices of a slope. Fewer than `SLOPE_SLICES` give a gradient that no certificate may use.
+    powers
+        Exponent of the scale of each column, the constant included, for second derivatives; None without them.
     bend_top
         Exponent of the largest second derivative times weight.
     caution
@@ -98,29 +101,36 @@ class GradientKernel(LossKernel):
     """
 
     top: int
-    shifts: Floats | None = None
+    slices: int = SLOPE_SLICES
+    powers: Integers | None = None
     bend_top: int = 0
     caution: float = 0.0
 
-    def _block(self, block: GridRows, cells: Any) -> Sums:
+    def __call__(self, rows: GridRows, place: Place) -> Sums:
+        """Return the sums over some rows, block by block."""
+        roots = None if self.powers is None else RootRows.of(rows, self.bend_top, self.powers)
+        return sum_of_blocks(rows, lambda block, cells: self._sums(block, cells, roots))
+
+    def _sums(self, block: GridRows, cells: Any, roots: "RootRows | None") -> Sums:
         scores, limits = self.coefficients.scores(cells), self.limits(block)
         targets, weights = self.target.targets(block.codes)
         slopes = self.loss.slopes(scores, targets, limits)
         amounts = weights * slopes if slopes.ndim == 1 else weights[:, np.newaxis] * slopes
-        sums = Sums(gradient=products_with_rows(amounts, cells, outside_constant(block), self.top))
-        if self.shifts is not None:
+        constant = outside_constant(block)
+        sums = Sums(gradient=products_with_rows(amounts, cells, constant, self.top, slices=self.slices))
+        if roots is not None:
             bends = weights * self.loss.bends(scores, targets, limits, self.caution)
-            sums["hessian"] = weighted_squares(cells, outside_constant(block), bends, self.bend_top, self.shifts)
+            sums["hessian"] = roots.squares(block, bends)
         return sums
 
     def gradient(self, sums: Sums) -> Floats:
         """Return the gradient as doubles."""
-        return total_of_products(sums["gradient"], self.grid.unit, self.top, self.loss.outputs)
+        return total_of_products(sums["gradient"], self.grid.unit, self.top, self.loss.outputs, slices=self.slices)
 
     def hessian(self, sums: Sums) -> Floats:
         """Return the matrix of second derivatives as doubles."""
-        assert self.shifts is not None
-        return squares_total(sums["hessian"], self.grid.unit, self.bend_top, self.shifts)
+        assert self.powers is not None
+        return squares_total(sums["hessian"], self.grid.unit, self.bend_top, self.powers)
 
 
 @dataclass(frozen=True, repr=False)
@@ -272,16 +282,65 @@ def total_of_halves(sums: Sums, unit: float) -> Floats:
     return np.asarray(((low / HALF + mixed) / HALF + high) * (unit * HALF) ** 2)
 
 
-def weighted_squares(cells: Any, constant: int, bends: Floats, top: int, shifts: Floats) -> Integers:
-    """Return sum_i b_i k_i k_i' over a block, with entries of 13 digits and second derivatives b of 15, in `halves`."""
-    table = _with_constant(cells, constant)
-    most = 2.0**CURVATURE_DIGITS
-    short = np.clip(np.rint(table * np.ldexp(1.0, -shifts.astype(int))), -most, most)
-    weights = np.clip(np.rint(bends * 2.0 ** (BEND_DIGITS - top)), 0.0, 2.0**BEND_DIGITS)
-    return halves((short * weights[:, np.newaxis]).T @ short)
+@dataclass(frozen=True, repr=False)
+class RootRows:
+    """Integer rows t_i near sqrt(b_i) x_i times a power of 2 for each column, and the exact sums of t_i t_i'.
+
+    All operations before the product are elementwise, in single precision, so t_i is a function of the record alone.
+
+    Attributes
+    ----------
+    short, factors
+        Work tables of a block, with zero columns up to a multiple of four.
+    exponent
+        Exponent of the largest root.
+    scale
+        Power of 2 of each column, the constant included; 0 for the zero columns.
+    columns
+        Number of columns, the constant included.
+    """
+
+    short: Singles
+    factors: Singles
+    exponent: int
+    scale: Singles
+    columns: int
+
+    @classmethod
+    def of(cls, rows: GridRows, top: int, powers: Integers) -> "RootRows":
+        """Return work tables for the blocks of ``rows``, for b_i of at most 2^top."""
+        height, columns = min(rows.count, SUMMED_ROWS), len(powers)
+        scale = np.zeros((1, -(-columns // 4) * 4), np.float32)
+        scale[0, :columns] = np.ldexp(np.float32(1), powers)
+        short = np.zeros((height, scale.size), np.float32)
+        return cls(short, np.empty_like(short), root_exponent(top), scale, columns)
+
+    def squares(self, block: GridRows, bends: Floats) -> Integers:
+        """Return the sum of t_i t_i' over a block, in `halves`.
+
+        Let the sums of t_ij^2 be at most 2^24. By the inequality of Cauchy and Schwarz, so are all partial sums of
+        products t_ij t_ik, and single precision is exact. Rounding is monotone, so larger sums of t_ij^2 never round to
+        less than 2^24. Then double precision is exact, as |t_ij| <= 2^20.
+        """
+        dim, short, factors = block.grid.space.dim, self.short[: block.count], self.factors[: block.count]
+        roots = np.sqrt(bends * 2.0 ** (-2 * self.exponent)).astype(np.float32)[:, np.newaxis]
+        short[:, :dim] = block.cells.toarray() if block.is_sparse else block.cells
+        short[:, dim : self.columns] = block.grid.constant
+        short *= np.dot(roots, self.scale, out=factors)  # one product for each entry
+        np.clip(np.rint(short, out=short), -LARGEST_ROOT, LARGEST_ROOT, out=short)
+        products = short.T @ short
+        if not products.diagonal().max() < SINGLE:
+            table = short.astype(np.float64)
+            products = table.T @ table
+        return halves(products[: self.columns, : self.columns].astype(np.float64))
 
 
-def squares_total(sums: Integers, unit: float, top: int, shifts: Floats) -> Floats:
-    """Return the sum of `weighted_squares` as doubles, in units of the rows."""
-    sizes = np.ldexp(unit, shifts.astype(int))
-    return np.asarray(doubles_of(sums) * 2.0 ** (top - BEND_DIGITS) * sizes[:, np.newaxis] * sizes)
+def root_exponent(top: int) -> int:
+    """Return an exponent for the roots of numbers of at most 2^top."""
+    return -(-top // 2)
+
+
+def squares_total(sums: Integers, unit: float, top: int, powers: Integers) -> Floats:
+    """Return the sum of `RootRows.squares` as doubles, in units of the rows."""
+    sizes = np.ldexp(unit, root_exponent(top) - powers)
+    return np.asarray(doubles_of(sums) * sizes[:, np.newaxis] * sizes)

@@ -12,8 +12,10 @@ The order of the methods:
 - Newton on a sample of the rows, which the driver holds in memory; a small table is its own sample. A hinge smoothed on
   a narrow strip is first smoothed on wider ones.
 - The *corrected model*: the loss of the sample plus the linear and the quadratic function that give it the gradient and
-  the second derivatives of all rows at the last point. Its minimum is the next point. Two or three passes suffice
-  where the sample is large, because the model is wrong only in its third derivatives.
+  the second derivatives of all rows at the last point. Its minimum is the next point. The model is wrong only in its
+  third derivatives, so two passes with second derivatives suffice where the sample is large. Newton steps with the
+  last second derivatives follow. Passes before the last ones compute gradients with fewer digits, which are never part
+  of a certificate.
 - Newton on all rows, if the model does not shorten the gradient.
 - Nesterov's method, whose number of steps is bounded for every data set.
 - Newton on coefficients with more digits than doubles, where rounding the coefficients moves the gradient by more than
@@ -38,7 +40,7 @@ from dperm.erm.newton import Iterate
 from dperm.erm.objective import Objective
 from dperm.erm.rounding import ULP, gradient_error, minimizer_norm_bound
 from dperm.erm.spec import ProblemSpec
-from dperm.erm.table_objective import TableObjective, digits_to_drop
+from dperm.erm.table_objective import EXACT, FIRST, MIDDLE, Digits, TableObjective, rough_error
 from dperm.errors import AssumptionError
 from dperm.presentation.spelling import arg
 
@@ -48,11 +50,20 @@ MOST_CORRECTIONS = 60
 GRAIN = 16
 """Units of rounding in coefficients that are still: twice the stillness of `dperm.erm.newton`."""
 REFINEMENTS = 60
-CURVED = 2
-"""Number of passes with second derivatives."""
+CURVATURE_BITS = (6, 6, 14)
+"""Digits of the passes with second derivatives; the third one only where two do not suffice."""
+CLOSE = 0.05
+"""Share of the gradient's norm left by a correction, below which Newton steps follow."""
+SAMPLED = 0.1
+"""Norm of the model's gradient at the start, in units of the standard error of a sampled gradient for the longest
+gradients of records."""
+EXPECTED = 4.0
+"""Norm of the first gradient of all rows, in units of that of the model's gradient."""
+ROOM = 4.0
+"""Least norm of a gradient of few digits, in units of the error of these digits."""
 USEFUL = 0.5
 """Share of the gradient's norm that a correction may leave."""
-INNER = 1e-4
+INNER = 0.005
 """Norm of the model's gradient at which a correction is solved, relative to the present gradient."""
 
 
@@ -122,7 +133,7 @@ class Problem:
     def of(cls, data: BoundedData, spec: ProblemSpec, linear: Floats) -> "Problem":
         """Return the problem with its sample."""
         sample = data.sample(spec.width)
-        objective = TableObjective(data, spec, linear, digits_to_drop(sample))
+        objective = TableObjective(data, spec, linear)
         return cls(objective, Objective(sample, spec, linear, scale=data.rows / max(sample.rows, 1)))
 
     @property
@@ -143,7 +154,8 @@ class Problem:
             least = max(2 * self.error(point.theta), self.grain(point.theta))
             return certified(point) or _norm(point.gradient) <= least
 
-        point = self._corrected(self._start(tolerance), certified, tolerance)
+        is_curved = newton.is_factored(self.model) and not self.is_whole
+        point = (self._curved if is_curved else self._corrected)(self._start(tolerance), certified, tolerance)
         if not certified(point):
             point, done = newton.descend(self.objective, point.theta, enough)
             if not done and not exhausted(point):
@@ -185,64 +197,106 @@ class Problem:
         spec = self.objective.spec
         return GRAIN * ULP * (self.objective.data.rows * spec.smoothness + spec.strength) * _norm(theta)
 
-    def _start(self, tolerance: float) -> Floats:
-        """Return the minimiser of the model, improved on softer losses, each solved roughly."""
+    def _start(self, tolerance: float) -> Iterate:
+        """Return a minimiser of the model, found by way of softer losses, each solved roughly."""
         spec = self.model.spec
         softened = [replace(self.model, spec=replace(spec, loss=loss)) for loss in spec.loss.softer]
         theta = newton.thinned_minimizer(softened[0] if softened else self.model)
         rough = max(tolerance, ROUGHLY * spec.lipschitz)
         for one in softened:
             theta = newton.descend(one, theta, lambda point: point.size <= rough)[0].theta
-        sampled = spec.lipschitz * 0.02 * math.sqrt(self.objective.data.rows * self.model.scale)
-        goal = tolerance / 4 if self.is_whole else max(tolerance, sampled)
-        return newton.descend(self.model, theta, lambda point: point.size <= goal)[0].theta
+        goal = tolerance / 4 if self.is_whole else max(tolerance, self._sampling_error())
+        return newton.descend(self.model, theta, lambda point: point.size <= goal)[0]
 
-    def _corrected(self, theta: Floats, certified: Callable[[Iterate], bool], tolerance: float) -> Iterate:
+    def _corrected(self, start: Iterate, certified: Callable[[Iterate], bool], tolerance: float) -> Iterate:
         """Return the best point of the corrected models: a certified one, or the last that shortened the gradient."""
-        best, quadratic = Iterate(self.objective, theta), None
-        curved = CURVED if newton.is_factored(self.model) and not self.is_whole else 0
+        best, modelled = Iterate(self.objective, start.theta), start
         for place in range(MOST_CORRECTIONS):
-            point, hessian = Iterate(self.objective, theta), None
-            if place < curved:
-                point, hessian = self._with_hessian(theta)
+            point = Iterate(self.objective, modelled.theta)
             if certified(point):
                 return point
             if place and not point.size <= USEFUL * best.size:
                 return best if best.size <= point.size else point
-            best = point
-            if hessian is not None:
-                quadratic = hessian - self.model.hessian(theta)
-            theta = self._next(point, quadratic, tolerance)
+            best, modelled = point, Iterate(self.model, self._next(point, modelled, tolerance))
         return best
 
-    def _with_hessian(self, theta: Floats) -> tuple[Iterate, Floats]:
-        """Return a point with its gradient and the second derivatives, from one pass."""
-        gradient, hessian = self.objective.gradient_and_hessian(theta)
-        point = Iterate(self.objective, theta)
-        point.__dict__["gradient"] = gradient
-        return point, hessian
+    def _curved(self, start: Iterate, certified: Callable[[Iterate], bool], tolerance: float) -> Iterate:
+        """Return the same for models with the second derivatives of all rows, from two passes or three.
 
-    def _next(self, point: Iterate, quadratic: Floats | None, tolerance: float) -> Floats:
-        """Return the minimiser of the model with the gradient and the second derivatives of all rows at ``point``.
-
-        Away from ``point`` the quadratic correction may be more negative than the model is curved. If such a model has
-        no minimiser within the bound on all minimisers, the correction is left out.
+        The minimum of a model is the next point. Once that shortens the gradient well, Newton steps with the second
+        derivatives of the model suffice: they are short, so third derivatives do not matter.
         """
-        shift = point.gradient - self.model.gradient(point.theta)
+        theta, modelled, bits = start.theta, start, list(CURVATURE_BITS)
+        curved: Iterate | None = None
+        best, size, ratio = Iterate(self.objective, theta), math.inf, math.inf
+        digits = self._digits(theta, EXPECTED * self._sampling_error(), tolerance, coarsest=FIRST)
+        for place in range(MOST_CORRECTIONS):
+            if bits and (place < 2 or ratio > CLOSE):
+                like = modelled.hessian if curved is None else curved.hessian
+                found = self.objective.gradient_and_hessian(theta, like, bits=bits.pop(0), digits=digits)
+                point = curved = Iterate(self.objective, theta, *found)
+                modelled = Iterate(self.model, theta) if place else start
+            else:
+                point = Iterate(self.objective, theta, self.objective.gradient(theta, digits=digits))
+            if digits is EXACT and certified(point):
+                return point
+            if digits is not EXACT and not tolerance < point.size <= USEFUL * size:
+                digits = EXACT
+                continue
+            if not point.size <= USEFUL * size:
+                return best
+            ratio = point.size / size if math.isfinite(size) else math.inf
+            best, size = Iterate(self.objective, theta), point.size
+            if curved is None or ratio > CLOSE:
+                theta = self._next(point, modelled, tolerance, curved)
+            else:
+                theta = theta + curved.direction(point.gradient)
+            digits = self._digits(theta, size * min(ratio, CLOSE), tolerance, coarsest=MIDDLE)
+        return best
+
+    def _digits(self, theta: Floats, expected: float, tolerance: float, *, coarsest: Digits) -> Digits:
+        """Return the fewest digits for a gradient of about the norm ``expected``; all of them near the tolerance."""
+        error = self.objective.data.rows * rough_error(self.objective.spec, _norm(theta), coarsest)
+        if expected >= max(2 * tolerance, ROOM * error):
+            return coarsest
+        return self._digits(theta, expected, tolerance, coarsest=MIDDLE) if coarsest is FIRST else EXACT
+
+    def _sampling_error(self) -> float:
+        """Return the norm at which the gradient of the model is small beside its distance from that of all rows."""
+        return SAMPLED * self.model.spec.lipschitz * math.sqrt(self.objective.data.rows * self.model.scale)
+
+    def _next(self, point: Iterate, modelled: Iterate, tolerance: float, curved: Iterate | None = None) -> Floats:
+        """Return the minimiser of the model with the gradient of all rows at ``point``.
+
+        The model also has the second derivatives of all rows at the point ``curved``, if there is one; ``modelled`` is
+        the model there, and otherwise at ``point``. Away from ``curved`` this quadratic correction may be more negative
+        than the model is curved. If such a model has no minimiser within the bound on all minimisers, the correction is
+        left out.
+        """
+        here = modelled if modelled.theta is point.theta else Iterate(self.model, point.theta)
+        shift = point.gradient - here.gradient
         goal = max(INNER * point.size, tolerance / 20)
 
         def solved(found: Iterate) -> bool:
             return found.size <= goal
 
-        if quadratic is not None:
+        if curved is not None:
+            quadratic = curved.hessian - modelled.hessian
             linear = self.model.linear + shift - quadratic @ point.theta
             corrected = replace(self.model, linear=linear, quadratic=quadratic)
+            direction = curved.direction if curved.theta is point.theta else None
             with suppress(AssumptionError):
-                found, _ = newton.descend(corrected, point.theta, lambda at: self._is_far(at.theta) or solved(at))
+                found, _ = newton.descend(
+                    corrected,
+                    point.theta,
+                    lambda at: self._is_far(at.theta) or solved(at),
+                    gradient=point.gradient,
+                    direction=direction,
+                )
                 if not self._is_far(found.theta):
                     return found.theta
         corrected = replace(self.model, linear=self.model.linear + shift)
-        return newton.descend(corrected, point.theta, solved)[0].theta
+        return newton.descend(corrected, point.theta, solved, gradient=point.gradient)[0].theta
 
     def _is_far(self, theta: Floats) -> bool:
         """Return whether ``theta`` is beyond twice the bound on minimisers."""

@@ -50,7 +50,12 @@ def direction_at(objective: AnyObjective, theta: Floats, gram: Floats | None = N
     """
     if not is_factored(objective):
         return _by_conjugate_gradients(objective, theta, preconditioning_gram(objective) if gram is None else gram)
-    factor = _factor(objective.hessian(theta))
+    return direction_of(objective.hessian(theta))
+
+
+def direction_of(hessian: Floats) -> Direction:
+    """Return the map from a gradient to a Newton step with this Hessian."""
+    factor = _factor(hessian)
     return lambda gradient: np.asarray(-cho_solve(factor, gradient, check_finite=False))
 
 
@@ -151,15 +156,27 @@ FEW_COLUMNS = 64
 
 @dataclass(frozen=True)
 class Iterate:
-    """Point of a descent, with gradient and value computed on demand."""
+    """Point of a descent, with gradient, Hessian and value computed on demand, unless they are known."""
 
     objective: AnyObjective
     theta: Floats
+    known_gradient: Floats | None = None
+    known_hessian: Floats | None = None
 
     @cached_property
     def gradient(self) -> Floats:
         """Gradient of J at this point."""
-        return self.objective.gradient(self.theta)
+        return self.objective.gradient(self.theta) if self.known_gradient is None else self.known_gradient
+
+    @cached_property
+    def hessian(self) -> Floats:
+        """Second derivatives of J at this point, for a loss of one score."""
+        return self.objective.hessian(self.theta) if self.known_hessian is None else self.known_hessian
+
+    @cached_property
+    def direction(self) -> Direction:
+        """Map from a gradient to a Newton step with the Hessian at this point."""
+        return direction_of(self.hessian)
 
     @cached_property
     def value(self) -> float:
@@ -189,10 +206,20 @@ def thinned_minimizer(objective: Objective) -> Floats:
     return descend(thinned, start, lambda point: point.size <= goal)[0].theta
 
 
-def descend(objective: AnyObjective, start: Floats, done: Done) -> tuple[Iterate, bool]:
-    """Return the first iterate accepted by ``done``, or the last one reached and False."""
-    point = Iterate(objective, start)
-    model = HessianModel(objective, _hessian_stride(objective) if start.any() else 1)
+def descend(
+    objective: AnyObjective,
+    start: Floats,
+    done: Done,
+    *,
+    gradient: Floats | None = None,
+    direction: Direction | None = None,
+) -> tuple[Iterate, bool]:
+    """Return the first iterate accepted by ``done``, or the last one reached and False.
+
+    ``gradient`` is the gradient at ``start``, and ``direction`` the map to Newton steps there, if they are known.
+    """
+    point = Iterate(objective, start, gradient)
+    model = HessianModel(objective, _hessian_stride(objective) if start.any() else 1, direction=direction)
     shortest = point.size
     for _ in range(MOST_STEPS):
         if done(point):

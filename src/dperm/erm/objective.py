@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
 
 from dperm.data.arrays import Floats
 from dperm.data.bounded import HEIGHT, Block, BoundedData
@@ -157,7 +156,7 @@ def _with_squares(upper: Floats, rows: Any) -> Floats:
         if rows.nnz < FULL * rows.shape[0] * rows.shape[1]:
             return np.asarray(upper + (rows.T @ rows).toarray(order="F"))
         rows = rows.toarray()
-    return np.asarray(dsyrk(1.0, rows.T, beta=1.0, c=upper, overwrite_c=1))
+    return np.asarray(upper + rows.T @ rows)
 
 
 def row_multiples(rows: Any, factors: Floats) -> Any:

@@ -8,13 +8,14 @@ rests on it (T205).
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
-from dperm.erm.exact_sums import SlicedCoefficients, exponent
-from dperm.erm.kernels import CURVATURE_DIGITS, CurvatureKernel, GradientKernel, ProductKernel, ValueKernel
+from dperm.erm.exact_sums import SCORE_ACCURACY, SLOPE_DIGITS, SLOPE_SLICES, Integers, SlicedCoefficients, exponent
+from dperm.erm.kernels import CurvatureKernel, GradientKernel, ProductKernel, ValueKernel, root_exponent
 from dperm.erm.rounding import slope_bound
 from dperm.erm.spec import ProblemSpec
 
@@ -22,25 +23,52 @@ ROUGH = 20
 """Accuracy of a direction in curvature products, in binary digits."""
 
 
-def gradient_kernel(data: BoundedData, spec: ProblemSpec, theta: Floats, low: Floats | None = None) -> GradientKernel:
+LEAST_SIZE = -10
+"""Exponent of the smallest size of a column, in units of the grid, for which its scale is chosen."""
+
+
+class Digits(NamedTuple):
+    """Digits of a gradient: binary digits of the coefficients, and slices of a slope.
+
+    Only `EXACT` gradients have the error bound of T202. Rough ones are sums of integers too, so they are equal for
+    every cut of the table.
+    """
+
+    accuracy: int
+    slices: int
+
+
+EXACT = Digits(SCORE_ACCURACY, SLOPE_SLICES)
+MIDDLE = Digits(40, 2)
+FIRST = Digits(20, 1)
+
+
+def rough_error(spec: ProblemSpec, length: float, digits: Digits) -> float:
+    """Return the error of a record's rough gradient, by and large, at coefficients of norm ``length``."""
+    scores = spec.loss.steepness * spec.radius * length * 2.0**-digits.accuracy
+    slopes = slope_bound(spec, length) / spec.weight * 2.0 ** (-SLOPE_DIGITS * digits.slices)
+    return spec.weight * spec.radius * (scores + slopes)
+
+
+def gradient_kernel(
+    data: BoundedData, spec: ProblemSpec, theta: Floats, low: Floats | None = None, *, digits: Digits = EXACT
+) -> GradientKernel:
     """Return the kernel of the sum of clipped gradients at ``theta``, or at ``theta + low``."""
     top = exponent(slope_bound(spec, float(np.linalg.norm(theta)), data.space.constant))
-    coefficients = SlicedCoefficients.of(data.grid, theta, spec.outputs, low=low)
-    return GradientKernel(data.target, spec.loss, spec.clip, coefficients, top=top)
+    coefficients = SlicedCoefficients.of(data.grid, theta, spec.outputs, accuracy=digits.accuracy, low=low)
+    return GradientKernel(data.target, spec.loss, spec.clip, coefficients, top=top, slices=digits.slices)
 
 
 @dataclass(frozen=True)
 class TableObjective:
     """J(theta) = sum_i w_i f(x_i'theta, y_i) + (Lambda/2) ||theta||^2 + linear'theta, computed in passes.
 
-    It has the methods of `dperm.erm.objective.Objective`. ``stride`` is 1: all rows take part. ``shifts`` are the
-    binary digits that curvature drops from each column, as `digits_to_drop` returns them.
+    It has the methods of `dperm.erm.objective.Objective`. ``stride`` is 1: all rows take part.
     """
 
     data: BoundedData
     spec: ProblemSpec
     linear: Floats
-    shifts: Floats
     stride: int = 1
     caution: float = 0.0
 
@@ -53,21 +81,43 @@ class TableObjective:
         losses = kernel.value(self.data.sums(kernel))
         return losses + float(theta @ (self.spec.strength / 2 * theta + self.linear))
 
-    def gradient(self, theta: Floats, low: Floats | None = None) -> Floats:
+    def gradient(self, theta: Floats, low: Floats | None = None, *, digits: Digits = EXACT) -> Floats:
         """Return the gradient of J at ``theta``, or at ``theta + low`` for digits below the last ones of ``theta``."""
-        kernel = gradient_kernel(self.data, self.spec, theta, low)
+        kernel = gradient_kernel(self.data, self.spec, theta, low, digits=digits)
         found = kernel.gradient(self.data.sums(kernel)) + self.spec.strength * theta + self.linear
         return found if low is None else found + self.spec.strength * low
 
-    def gradient_and_hessian(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Return the gradient and the second derivatives at ``theta``, in one pass, for a loss of one score."""
+    def gradient_and_hessian(
+        self, theta: Floats, like: Floats, *, bits: int = 6, digits: Digits = EXACT
+    ) -> tuple[Floats, Floats]:
+        """Return the gradient and the second derivatives at ``theta``, in one pass, for a loss of one score.
+
+        Parameters
+        ----------
+        theta
+            Coefficients.
+        like
+            Hessian of a sample or of other coefficients, from which the scale of each column is taken.
+        bits
+            Binary digits of the root mean square of a scaled column, whose entries are rounded to integers.
+        digits
+            Digits of the gradient.
+        """
         bend_top = exponent(self.spec.weight * self.spec.loss.curvature)
-        plain = gradient_kernel(self.data, self.spec, theta)
-        kernel = replace(plain, shifts=self.shifts, bend_top=bend_top, caution=self.caution)
+        plain = gradient_kernel(self.data, self.spec, theta, digits=digits)
+        powers = self._powers(like, bend_top, bits)
+        kernel = replace(plain, powers=powers, bend_top=bend_top, caution=self.caution)
         sums = self.data.sums(kernel)
         hessian = kernel.hessian(sums)
         hessian[np.diag_indices(len(hessian))] += self.spec.strength
         return kernel.gradient(sums) + self.spec.strength * theta + self.linear, hessian
+
+    def _powers(self, like: Floats, top: int, bits: int) -> Integers:
+        """Return the exponents of the columns' scales, for second derivatives of at most 2^top."""
+        squares = (like.diagonal() - self.spec.strength) / max(self.data.rows, 1)
+        sizes = np.sqrt(np.maximum(squares, 0.0)) / (self.data.grid.unit * 2.0 ** root_exponent(top))
+        largest = np.maximum(np.frexp(sizes)[1], LEAST_SIZE)
+        return np.asarray(bits - largest, dtype=np.int64)
 
     def hessian(self, theta: Floats) -> Floats:
         """Return the matrix of second derivatives, for a loss of one score."""
@@ -105,15 +155,3 @@ class TableObjective:
 
     def _slope(self, length: float) -> float:
         return slope_bound(self.spec, length) / self.spec.weight
-
-
-def digits_to_drop(sample: BoundedData) -> Floats:
-    """Return the binary digits that curvature drops from each column, so that the entries of a sample keep thirteen."""
-    rows, constant = sample.in_memory().cells, sample.grid.constant
-    largest = np.zeros(sample.space.dim)
-    if rows.shape[0]:
-        found = np.abs(rows).max(axis=0)
-        largest = np.asarray(found if isinstance(found, np.ndarray) else found.toarray(), dtype=np.float64).ravel()
-    if constant:
-        largest = np.append(largest, constant)
-    return np.asarray(np.maximum(np.frexp(largest)[1] - CURVATURE_DIGITS, 0), dtype=np.float64)
