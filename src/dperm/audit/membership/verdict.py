@@ -50,18 +50,19 @@ SHARES = (0.02, 0.1, 0.5)
 
 
 class TrialDependence(Enum):
-    """Dependence between the trials of a membership attack, which determines the conclusions that are valid.
+    """Dependence between the trials of a membership attack; the valid conclusions depend on it.
 
-    ``INDEPENDENT``: each trial had its own training run and its own coin flip, so rates are binomial (A2).
-    ``ONE_RUN``: in one training run, an independent fair coin, unknown to the scoring, decided the inclusion of each
-    record (A6). ``DEPENDENT``: any other design, such as scores pooled over several models; results are only
-    descriptive.
+    A trial attacks one record in one model. ``INDEPENDENT`` means that each trial had its own training run and its own
+    coin flip, so the numbers of true and false positives are binomial (A2). ``ONE_RUN`` means that all trials attack
+    one model, and that an independent fair coin decided whether its training data included each record (A6). The scores
+    must not depend on the coin flips except through the model. ``DEPENDENT`` covers all other designs, such as scores
+    pooled over several models; their results are only descriptive.
     """
 
     INDEPENDENT = "independent"
-    """Each trial had its own training run and its own coin flip: rates are binomial (A2)."""
+    """Each trial had its own training run and its own coin flip, so the counts are binomial (A2)."""
     ONE_RUN = "one_run"
-    """One training run; an independent fair coin, unknown to the scoring, decided each record's inclusion (A6)."""
+    """All trials attack one model, and an independent fair coin decided the inclusion of each record (A6)."""
     DEPENDENT = "dependent"
     """Any other design, such as scores pooled over several models; results are only descriptive."""
 
