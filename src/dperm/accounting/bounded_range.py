@@ -39,8 +39,8 @@ class BoundedRange(SingleEvent):
     - GDP: mu = 2 Phi^-1(e^{epsilon/2}/(1 + e^{epsilon/2})), the same mu as for an (epsilon/2)-DP mechanism. Here Phi is
       the standard normal distribution function.
 
-    By T4, a mechanism of range epsilon under add/remove has at most range 2 epsilon under replace-one. A range under
-    replace-one implies nothing under add/remove.
+    By theorem T4, a mechanism of range epsilon under add/remove has at most range 2 epsilon under replace-one. A range
+    under replace-one implies nothing under add/remove.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class BoundedRange(SingleEvent):
         object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
 
     def width(self, adjacency: Adjacency) -> float:
-        """Return the length of the interval of losses under ``adjacency``, doubled if T4 converts the range.
+        """Return the length of the interval of privacy losses under ``adjacency``, doubled if T4 converts the range.
 
         Parameters
         ----------
@@ -86,7 +86,8 @@ class BoundedRange(SingleEvent):
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Return the adjacency under which the privacy loss is computed.
 
-        This is the argument ``adjacency``: if necessary, T4 converts a range declared under add/remove to replace-one.
+        The result is the argument ``adjacency``. Under replace-one, theorem T4 (group privacy) converts a range
+        declared under add/remove.
 
         Parameters
         ----------
@@ -111,7 +112,7 @@ class BoundedRange(SingleEvent):
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------
@@ -150,7 +151,7 @@ class BoundedRange(SingleEvent):
         return up_array(np.minimum(alpha * (width * width / 8), width))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the theorem tag T74a, and also T4 if the range is converted.
+        """Return the theorem tag T74a, and also T4 if the range is converted to replace-one.
 
         Parameters
         ----------
