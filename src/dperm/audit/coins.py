@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Independent fair coin flips that decide which canaries are included in the training data.
 
-A canary is a record added for an audit. The flips must be independent. If exactly half of the canaries are included,
-the flips are dependent, because all other flips determine the last one, and no bound from correct guesses is valid.
-Tests of the flips cannot detect this, since independent flips may also include exactly half. Therefore `coins` draws
-the flips itself, and `Canaries` derives them from a seed.
+A canary is a record added for an audit. The flips must be independent. If exactly half of the canaries are included by
+design, the flips are dependent, because all other flips determine the last one. Bounds from correct guesses are then
+not valid. Tests of the flips cannot detect this, because independent flips may also include exactly half. Therefore
+`coins` draws the flips itself, and `Canaries` derives them from a seed.
 """
 
 from dataclasses import dataclass

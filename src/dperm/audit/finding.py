@@ -119,7 +119,7 @@ class Finding:
 
     @cached_property
     def strongest(self) -> str:
-        """Name of the statistic that refutes the claim by the largest margin or, if none does, comes closest to it."""
+        """Name of the statistic that refutes the claim by the largest margin, or else comes closest to refuting it."""
         return max(self.bounds, key=lambda name: (self._refutes(self.bounds[name]), self._excess(self.bounds[name])))
 
     @property

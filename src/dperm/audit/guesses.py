@@ -4,10 +4,10 @@
 
 In each run, an independent fair coin decides whether the record is included. The attacker guesses the coin by a rule
 fixed in advance. A guess is correct with probability at most q, which depends on the guarantee, so the number of
-correct guesses is stochastically smaller than Bin(guesses, q). Let CP_lo be the Clopper-Pearson lower bound with error
-probability alpha = 1 - confidence. Then CP_lo <= q holds with probability at least 1 - alpha. This single interval at
-alpha is tighter than the two intervals at alpha/2 of A2 and A3. The coin flips must be independent. They are not if
-exactly half of the runs include the record.
+correct guesses is stochastically smaller than Bin(guesses, q). Let CP_lo be the Clopper-Pearson lower bound on the
+probability of a correct guess, with error probability alpha = 1 - confidence. Then CP_lo <= q holds with probability at
+least 1 - alpha. This single interval at alpha is tighter than the two intervals at alpha/2 of A2 and A3. The coin flips
+must be independent. They are not independent if exactly half of the runs include the record by design.
 """
 
 from dperm import checks
@@ -58,10 +58,10 @@ def approximate_from_guesses(correct: int, guesses: int, *, delta: float, confid
     """Return the smallest epsilon of (epsilon, delta)-DP consistent with the guesses, given a guess in EVERY run.
 
     In each run, an independent fair coin decides whether the attacked record is included, and the attacker guesses the
-    outcome. P(correct) is at most (1 + TV)/2, where TV is the total variation distance between the outputs with and
-    without the record. Under (eps, delta)-DP, TV is at most 1 - 2 (1 - delta)/(1 + e^eps). So P(correct) is at most
-    (e^eps + delta)/(1 + e^eps), and eps >= log((CP_lo - delta) / (1 - CP_lo)), where CP_lo is the Clopper-Pearson lower
-    bound on P(correct).
+    outcome. The probability P(correct) of a correct guess is at most (1 + TV)/2, where TV is the total variation
+    distance between the outputs with and without the record. Under (eps, delta)-DP, TV is at most
+    1 - 2 (1 - delta)/(1 + e^eps). So P(correct) is at most (e^eps + delta)/(1 + e^eps), and
+    eps >= log((CP_lo - delta) / (1 - CP_lo)), where CP_lo is the Clopper-Pearson lower bound on P(correct).
 
     The attacker must not abstain. An attacker who guesses only if a failure event of probability delta occurs could
     always be right. If the attacker may abstain, use `dperm.audit.rates.from_rates` (A2).
@@ -97,11 +97,11 @@ def gaussian_from_guesses(correct: int, guesses: int, *, delta: float, confidenc
     """Return the smallest epsilon of mu-GDP (T19) consistent with the correct guesses, given a guess in EVERY run.
 
     In each run, an independent fair coin decides whether the attacked record is included, and the attacker guesses the
-    outcome. P(correct) is at most (1 + TV)/2, where TV = 2 Phi(mu/2) - 1 is the total variation distance between
-    N(0, 1) and N(mu, 1). So P(correct) <= Phi(mu/2), and mu >= 2 Phi^-1(CP_lo). Here Phi is the standard normal
-    distribution function, and CP_lo is the Clopper-Pearson lower bound on P(correct). The lower bound on mu is
-    converted to epsilon at ``delta``. If false positives and false negatives are equally frequent, the result is
-    tighter than that of `dperm.audit.rates.gaussian_from_rates` (A3).
+    outcome. The probability P(correct) of a correct guess is at most (1 + TV)/2, where TV = 2 Phi(mu/2) - 1 is the
+    total variation distance between N(0, 1) and N(mu, 1). So P(correct) <= Phi(mu/2), and mu >= 2 Phi^-1(CP_lo). Here
+    Phi is the standard normal distribution function, and CP_lo is the Clopper-Pearson lower bound on P(correct). The
+    lower bound on mu is converted to epsilon at ``delta``. If false positives and false negatives are equally frequent,
+    the result is tighter than that of `dperm.audit.rates.gaussian_from_rates` (A3).
 
     Parameters
     ----------

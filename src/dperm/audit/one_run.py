@@ -130,7 +130,7 @@ def from_scores(
         Confidence level of the bound.
     independent
         Whether the coin flips are independent. False raises an error, because the bound is not valid for dependent
-        flips. Flips are dependent if, for example, exactly half of the canaries or one canary of each pair is included.
+        flips. Flips are dependent if, by design, exactly half of the canaries or one canary of each pair is included.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def bound_from_ranking(
     guesses: tuple[int, int],
     independent: bool,
 ) -> LowerBound:
-    """Guess from ranked scores as `from_scores` does, and return ``bound`` of the number of correct guesses.
+    """Guess from ranked scores as `from_scores` does, and return the bound for the number of correct guesses.
 
     Parameters
     ----------

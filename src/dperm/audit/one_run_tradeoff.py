@@ -4,8 +4,8 @@
 
 Theorem A7 [Mahloujifar, Melis & Chaudhuri 2024, Algorithm 3].
     Each of m canaries (records added for the audit) is included by an independent fair coin. The attacker makes r
-    guesses, of which v are right. At level alpha, the test rejects that the training is mu-GDP if R + H > r/m at the
-    end of the following loop. Start with R = alpha v/m and H = alpha (r-v)/m; then, for i = v-1, ..., 0, set
+    guesses, of which v are right. At level alpha, the test rejects mu-GDP of the training if R + H > r/m at the end of
+    the following loop. Start with R = alpha v/m and H = alpha (r-v)/m. Then, for i = v-1, ..., 0, set
         H' = max(H, Phi(Phi^-1(R) - mu));  R = min(1, R + i/(r-i) (H' - H));  H = H'.
 
 The theorem holds for any trade-off curve. Here the curve is G_mu, the trade-off curve of mu-GDP (T19), so the bound

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Black-box audit: a fair coin decides whether each run includes the record, and statistics share the error alpha."""
+"""Black-box audit with a fair coin flip for each run, and an error probability shared by several statistics."""
 
 from collections.abc import Sequence
 
@@ -61,8 +61,8 @@ def audit(
     confidence
         Confidence level at which all bounds hold together, from 0.5 to 1 - 1e-12.
     delta
-        The delta of the bounds. None uses the delta of the claim, which is 0 for pure DP, or 1e-5 for GDP, zCDP and RDP
-        claims. The claimed epsilon must be finite at this delta.
+        The delta of the bounds. None uses the delta of the claim (0 for pure DP), or 1e-5 for claims of GDP, zCDP and
+        RDP. The claimed epsilon must be finite at this delta.
     seed
         Seed of the coin flips, not of the noise; None draws a seed from the operating system.
     progress

@@ -28,8 +28,8 @@ def of_plan(plan: Plan | PreparationPlan, *, bits: Bits | None = None, workers: 
 
     For plans of output, objective and gradient perturbation, only the first feature of the records differs from 0. The
     likelihood ratio of an output is then known, and 100,000 runs take seconds. The bounds are close to the claim if the
-    theorem behind the claim is tight. In more than one dimension, the noise for pure DP hides the record better, so the
-    bounds are weaker.
+    theorem behind the claim is tight. For models with more than one coefficient, the noise for pure DP hides the record
+    better, so the bounds are weaker.
 
     The plan of a private preparation is audited on a table in which every number occurs often. Adding or replacing one
     record of this table attains the sensitivity of both releases of the preparation: the column profile, and the counts

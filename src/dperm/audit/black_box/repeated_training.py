@@ -175,9 +175,9 @@ def repeated(
         be picklable. Every process needs its own random numbers. The noise of dperm satisfies this requirement, and so
         do the global generators of Python's ``random`` module, numpy and torch. A generator stored in ``train`` would
         be copied to every process, so all processes would draw the same numbers. Create such a generator inside
-        ``train``, without a seed, or use one process. To detect copied random numbers, each of several processes first
-        trains 6 times for this check only, or 38 times if the first 6 outputs are not all different. If ``train`` uses
-        both copied and new random numbers, the check does not detect the copies.
+        ``train``, without a seed, or use one process. With two or more processes, each process first trains 6 times
+        only to check for copied random numbers, or 38 times if the first 6 outputs are not all different. If ``train``
+        uses both copied and new random numbers, the check does not detect the copies.
     statistics
         Statistics from which the audit guesses whether a run included the record; None uses `projection` and
         `low_bits`.

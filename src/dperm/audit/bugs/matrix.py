@@ -99,7 +99,7 @@ def matrix(
     bugs: Sequence[Bug] = BUGS,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[Row, ...]:
-    """Audit each buggy version once and each correct version ``repeats`` times, at 99.998 % confidence or more each.
+    """Audit each buggy version once and each correct version ``repeats`` times, each at 99.998 % confidence or more.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ class CharacterModel:
         Parameters
         ----------
         lines
-            Lines of text. Only the first 39 characters and the end of each line are used.
+            Lines of text. Of each line, only the first 39 characters and the line end symbol are used.
 
         Returns
         -------
@@ -147,7 +147,7 @@ def train(lines: Sequence[str]) -> CharacterModel:
     Parameters
     ----------
     lines
-        Lines of text. Only the first 39 characters and the end of each line are used.
+        Lines of text. Of each line, only the first 39 characters and the line end symbol are used.
 
     Returns
     -------
@@ -162,15 +162,16 @@ def train_private(
 ) -> Release[CharacterModel]:
     """Train a character model on noisy counts, to satisfy ``goal`` with one line of text as a record (T6).
 
-    The Gaussian mechanism releases the counts of all sequences of one to four characters at once. Its standard
-    deviation sigma is calibrated to the effect of one line on all counts. The rest is post-processing (T3). The
-    expected maximum of the noise on m counts is at most sigma sqrt(2 log m), where m is the number of sequences of a
-    given length. Noisy counts up to this value are set to 0. The constant a of `CharacterModel` is sigma.
+    The Gaussian mechanism releases the counts of all sequences of one to four characters at once. The standard
+    deviation sigma of its noise is calibrated to the effect of one line on all counts. The rest is post-processing
+    (T3). The expected maximum of the noise on m counts is at most sigma sqrt(2 log m), where m is the number of
+    sequences of a given length. Noisy counts up to this value are set to 0. The constant a of `CharacterModel` is
+    sigma.
 
     Parameters
     ----------
     lines
-        Lines of text, one record each. Only the first 39 characters and the end of each line are used.
+        Lines of text, one record each. Of each line, only the first 39 characters and the line end symbol are used.
     goal
         Required guarantee. It must permit Gaussian noise, as ApproxDP with delta > 0, GDP and ZCDP do.
     budget

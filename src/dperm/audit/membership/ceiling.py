@@ -64,11 +64,11 @@ def rate_ceiling(guarantee: Guarantee | PrivacyProfile, false_positive_rate: flo
 def area_ceiling(guarantee: Guarantee | PrivacyProfile) -> float:
     """Return an upper bound on the area under the ROC curve of any attack on one record under a guarantee.
 
-    The area is at most 1 minus the integral of the trade-off curve f of the guarantee. For each pair (epsilon, delta)
-    that satisfies the guarantee, two straight lines lie below f (Dong, Roth & Su 2019, Proposition 2.12). This function
-    takes the maximum of 0 and these lines for finitely many epsilons, and integrates the maximum by the midpoint rule.
-    The maximum is convex, and the midpoint rule underestimates the integral of a convex function. The result is
-    therefore an upper bound.
+    The area is at most 1 minus the integral of the trade-off curve f of the guarantee. Each pair (epsilon, delta) that
+    the guarantee implies gives two straight lines below f (Dong, Roth & Su 2019, Proposition 2.12). This function takes
+    the maximum of 0 and these lines for finitely many epsilons, and integrates the maximum by the midpoint rule. The
+    maximum is convex, and the midpoint rule underestimates the integral of a convex function. The result is therefore
+    an upper bound.
 
     Parameters
     ----------

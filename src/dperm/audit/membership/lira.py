@@ -160,11 +160,11 @@ def lira_against(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> MembershipResult:
-    """Attack one fitted model, trained on the records with a True entry in ``member``, with LiRA.
+    """Attack one fitted model with LiRA, the likelihood-ratio attack.
 
-    LiRA is the likelihood-ratio attack. The attacker trains shadow models on random halves of the records. If
-    ``target`` is private, the shadow models may be non-private: their training is then faster, and the bounds remain
-    valid.
+    The model was trained on the records with a True entry in ``member``. The attacker trains shadow models on random
+    halves of all records. If ``target`` is private, the shadow models may be non-private: their training is then
+    faster, and the bounds remain valid.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ class MembershipResult:
         claimed
             The claimed guarantee.
         delta
-            The delta of the bounds; None uses the delta of the claim.
+            The delta of the bounds; None uses the delta of the claim. Claims of GDP, zCDP and RDP require a value.
         confidence
             Simultaneous confidence level of all bounds.
 

@@ -345,7 +345,7 @@ class Roc:
         claimed
             The claimed guarantee.
         delta
-            The delta of the bounds; None uses the delta of the claim.
+            The delta of the bounds; None uses the delta of the claim. Claims of GDP, zCDP and RDP require a value.
         confidence
             Simultaneous confidence level of all bounds.
 
@@ -366,9 +366,9 @@ class Roc:
     def exceeds(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> bool:
         """Return whether the attack refutes the guarantee, with error probability at most 1 - confidence.
 
-        A curve above one of the limits of `ceilings` is not sufficient to refute the guarantee, because the limits do
-        not account for sampling error. The lower bounds do, and divide the error probability among all tested points
-        (A5).
+        A curve above one of the limits of `ceilings` is not sufficient to refute the guarantee, because these limits do
+        not account for sampling error. The lower bounds of `finding` account for it, and divide the error probability
+        among all tested points (A5).
 
         Parameters
         ----------

@@ -69,7 +69,7 @@ def shadow_models(
     ------
     ParameterError
         If ``shadows`` is not a positive integer, ``make`` is not a function, ``population`` has too few records of a
-        class, or another pair has labels that do not occur in ``population``.
+        class, or ``members`` or ``non_members`` has a label that does not occur in ``population``.
     """
     inside, outside, own = (
         checked_pair("members", members),
