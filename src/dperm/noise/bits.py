@@ -5,8 +5,8 @@
 `Bits` is a source of randomness; `Stream` provides the bits of one release. If a stream is used in another thread, or
 after a fork, it continues there under a new key, so no word is used twice.
 
-The bits are computationally indistinguishable from ideal random bits. The advantage in distinguishing q blocks of AES in
-counter mode from random bits is at most q^2 / 2^129, plus the advantage against the cipher itself. A key is replaced
+The bits are computationally indistinguishable from ideal random bits. The advantage in distinguishing q blocks of AES
+in counter mode from random bits is at most q^2 / 2^129, plus the advantage against the cipher itself. A key is replaced
 after 2^32 blocks (64 GiB).
 """
 

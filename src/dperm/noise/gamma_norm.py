@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact gamma-norm noise (T7, T7a) on the grid: density proportional to e^(-||x||_2 / s), then rounded.
 
-The distribution is a scale mixture of Gaussians with variance s^2 times a chi-square of d + 1 degrees of freedom, so
+Let d be the dimension. The distribution is a scale mixture of Gaussians, whose variance is s^2 times a chi-square
+variable with d + 1 degrees of freedom. So
 
     X = s ||H|| G,    G ~ N(0, I_d) and H ~ N(0, I_{d+1}) independent.
 

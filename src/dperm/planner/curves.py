@@ -83,8 +83,8 @@ def curves(
 ) -> Curves:
     """Return the expected accuracy as a function of the number of records and of epsilon.
 
-    The classes are equally hard to separate at every point. If ``shape.baseline`` is set, it is the accuracy without
-    privacy for ``shape.n`` records.
+    The classes are equally hard to separate at every point of the curves. If ``shape.baseline`` is set, it is the
+    accuracy without privacy for ``shape.n`` records.
 
     Parameters
     ----------

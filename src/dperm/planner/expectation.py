@@ -173,10 +173,10 @@ class ExpectedAccuracy:
 def expected_accuracy(
     shape: Shape, goal: Goal, *, method: str = "auto", trials: Trials | None = None, signal: Signal | None = None
 ) -> ExpectedAccuracy:
-    """Return the expected accuracy of `PrivateLogisticRegression` with its defaults on simulated tables of this shape.
+    """Return the expected accuracy of `PrivateLogisticRegression` with default settings, on simulated tables.
 
-    The noise has exactly the same distribution as the noise of the estimator, but it is drawn from a seed. The results
-    are therefore NOT PRIVATE, but the simulated tables contain no real records.
+    The tables have the given shape. The noise has the same distribution as in a private fit, but it is drawn from a
+    seed. The trials are therefore NOT PRIVATE, but the simulated tables contain no real records.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class MethodOutlook:
     method, used
         Requested method, and the method that the plan chose. ``used`` is empty if the requested method does not apply.
     noise
-        Standard deviation of the noise in each coordinate; None for a plan without noise.
+        Standard deviation of the noise in each coordinate; None for a method without additive noise.
     noise_kind
         Distribution of the noise, and the quantity to which it is added.
     noise_family
@@ -92,7 +92,7 @@ class MethodOutlook:
 
 @dataclass(frozen=True)
 class Outlook:
-    """Comparison of several methods on one table.
+    """Comparison of several methods for one table.
 
     Attributes
     ----------

@@ -131,10 +131,9 @@ class RecordsByTrial:
     points
         Expected accuracy at each number of records that was tried, in increasing order.
     floor
-        Tables too large to simulate are represented by smaller tables. If this was the case for the table that
-        determined ``n``, ``floor`` is the expected accuracy with almost no noise on tables of the smaller size. The
-        accuracy loss ``floor.loss`` is due to the smaller size, not to privacy. The trials are inconclusive if its
-        absolute value exceeds half of ``loss``. None if the table that determined ``n`` was simulated at its full size.
+        Expected accuracy with almost no noise, if the table that determined ``n`` was too large to simulate and smaller
+        tables were used in its place; otherwise None. The accuracy loss ``floor.loss`` is due to the smaller size, not
+        to privacy. The trials are inconclusive if its absolute value exceeds half of ``loss``.
     """
 
     shape: Shape
@@ -198,17 +197,18 @@ def records_for_accuracy(
 
     The accuracies with and without privacy are compared on tables with the same number of records, at least ten per
     column. With fewer records, even a model without privacy learns little. At every size, the classes are as hard to
-    separate as in a table of ``shape.n`` records. The search doubles the number of records until the accuracy
-    loss is at most ``loss`` at two consecutive sizes, and halves it until the accuracy loss exceeds ``loss`` at two
-    consecutive sizes. The measured losses are then smoothed so that they never increase with the number of records, and
-    the result is interpolated from the smoothed losses.
+    separate as in a table of ``shape.n`` records.
+
+    The search doubles the number of records until the accuracy loss is at most ``loss`` at two consecutive sizes, and
+    halves it until the accuracy loss exceeds ``loss`` at two consecutive sizes. The measured losses are then smoothed
+    so that they never increase with the number of records, and the result is interpolated from the smoothed losses.
 
     Parameters
     ----------
     shape, goal
         Public description of the table, and the privacy guarantee. The search starts at ``shape.n`` records.
     loss
-        Largest acceptable accuracy loss due to privacy.
+        Largest acceptable accuracy loss due to privacy, in [1e-4, 0.5].
     method
         Method of the estimator: "auto", "objective", "output", "gradient", "sgd", "bolt_on" or "posterior".
     trials

@@ -34,7 +34,7 @@ LARGEST_EPSILON = 500.0
 
 
 def _silent(share: float) -> None:
-    """Ignore the progress. This is the default.
+    """Ignore the reported progress; this is the default callback.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Trials:
         return cls(repeats=4, seed=seed)
 
     def part(self, place: int, parts: int) -> "Trials":
-        """Return these options for one part of the work, with progress reported as a share of the whole work.
+        """Return a copy of these options for one part of the work, with progress as a share of the whole work.
 
         Parameters
         ----------

@@ -49,8 +49,8 @@ class Explanation:
     true_positive_rates
         Pairs (false-positive rate, upper bound on the true-positive rate), from the trade-off curve.
     advantage
-        Largest difference between the true-positive rate and the false-positive rate. It equals delta(0), the total
-        variation distance between the outputs in the two cases (T2).
+        Upper bound on the difference between the true-positive rate and the false-positive rate. It equals delta(0), a
+        bound on the total variation distance between the outputs in the two cases (T2).
     accuracy
         Upper bound on the probability of guessing the case correctly if both cases are equally likely,
         (1 + advantage)/2.

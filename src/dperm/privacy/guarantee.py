@@ -72,7 +72,7 @@ class ApproxDP:
     epsilon
         Privacy-loss bound, finite and >= 0; smaller is more private.
     delta
-        Additive term of the bound, in [0, 1), usually far smaller than 1 divided by the number of records.
+        Additive term of the privacy bound, in [0, 1), usually far smaller than 1 divided by the number of records.
     adjacency
         "replace_one" or "add_remove"; required.
 

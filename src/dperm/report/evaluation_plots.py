@@ -3,8 +3,8 @@
 """Plots of private metrics: ROC curve, calibration and confusion matrix.
 
 The functions draw on the axes ``ax``, or on new axes if ``ax`` is None, and return the axes. If ``path`` is given, they
-also write the plot to this file. The plots show released numbers only. They require matplotlib:
-``pip install "dperm[plots]"``.
+also write the plot to this file. The plots show released numbers only. Plotting requires
+matplotlib: ``pip install "dperm[plots]"``.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Model files: an npz archive with arrays and a JSON header with a format version.
+"""Model files: npz archives with arrays and a JSON header, which includes a format version.
 
 Files are written atomically. Reading needs only numpy and never unpickles anything.
 """
