@@ -254,7 +254,7 @@ class BestOf(SingleEvent):
         return (*SELECTION_TAGS, *sorted(found - {*SELECTION_TAGS}))
 
     def fields(self) -> Json:
-        """Return the number of runs as JSON-serialisable data; the serializer adds the event of a run."""
+        """Return the distribution of the number of runs as JSON-serialisable data; the serializer adds the event."""
         return {"runs": self.runs.fields()}
 
     def _one_run(self, epsilon: float, direction: Direction) -> float:

@@ -170,7 +170,7 @@ class Reservation(Protocol):
 
 @runtime_checkable
 class Budget(Protocol):
-    """Protocol for a privacy budget, whose limit holds for adaptively chosen events (T14)."""
+    """Protocol for a privacy budget, which enforces its limit even if the events are chosen adaptively (T14)."""
 
     def check(self, event: Event) -> None:
         """Check that the remaining budget covers ``event``, without charging it.
@@ -185,8 +185,8 @@ class Budget(Protocol):
         BudgetError
             If the remaining budget does not cover the event.
         AdjacencyError, ConversionError
-            If the cost of the event cannot be computed under the budget's adjacency, or cannot be expressed in the
-            budget's unit.
+            If no theorem gives the cost of the event under the budget's adjacency and for its kind of guarantee, such
+            as zCDP.
         """
 
     def reserve(
@@ -215,8 +215,8 @@ class Budget(Protocol):
         BudgetError
             If the remaining budget does not cover the event, or ``request_id`` was used for a different event.
         AdjacencyError, ConversionError
-            If the cost of the event cannot be computed under the budget's adjacency, or cannot be expressed in the
-            budget's unit.
+            If no theorem gives the cost of the event under the budget's adjacency and for its kind of guarantee, such
+            as zCDP.
         """
 
 
@@ -241,7 +241,7 @@ def charged(
     facts: Mapping[str, object] | None = None,
     resumable: Resumable | None = None,
 ) -> Iterator[Reservation]:
-    """Charge ``event`` to ``budget`` before a ``with`` block starts, and run a release inside the block.
+    """Charge ``event`` to ``budget`` when a ``with`` block is entered; the block computes the release.
 
     If the block raises an exception, an open reservation is burned: it is closed, and the charge is not refunded. The
     exception propagates, with a note about the charge. If the block ends without a call of ``commit`` or ``burn``, the
@@ -250,13 +250,13 @@ def charged(
     Parameters
     ----------
     budget
-        Budget to charge. None charges nothing and yields a reservation without any effect.
+        Budget to charge. None charges nothing and yields a reservation that has no effect.
     event
         Event to charge.
     request_id
         Identifier of the release. The same identifier is never charged twice.
     facts
-        Public JSON data to store with the event.
+        Public JSON data about the run to store with the event.
     resumable
         Run that can be resumed after a failure, without more noise draws in total than ``event`` declares. If the run
         can be resumed after an exception, its reservation stays open instead of being burned. The resumed run then uses
@@ -273,8 +273,8 @@ def charged(
         Before the block starts, if the budget does not cover the event, or if ``request_id`` was already used by
         another run. A second run under one charge would release more than the charge covers.
     AdjacencyError, ConversionError
-        Before the block starts, if the cost of the event cannot be computed under the budget's adjacency, or cannot be
-        expressed in the budget's unit.
+        Before the block starts, if no theorem gives the cost of the event under the budget's adjacency and for its kind
+        of guarantee, such as zCDP.
     ParameterError
         If ``budget`` is neither a budget nor None.
 

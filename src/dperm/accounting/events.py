@@ -202,7 +202,7 @@ class Laplace(SingleEvent):
 
 @dataclass(frozen=True)
 class Approximate(SingleEvent):
-    """Any (epsilon, delta)-DP mechanism, known only by its guarantee under the declared adjacency.
+    """Any (epsilon, delta)-DP mechanism, described only by its guarantee under one adjacency.
 
     The event is accounted for with a privacy loss distribution that dominates all such mechanisms (T14). Theorem T4
     (group privacy) converts an add/remove guarantee to replace-one. A replace-one guarantee implies nothing under
@@ -215,7 +215,7 @@ class Approximate(SingleEvent):
     delta
         Delta of the guarantee, in [0, 1).
     adjacency
-        Adjacency of the guarantee, "add_remove" or "replace_one".
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Examples
     --------
@@ -329,14 +329,16 @@ class Approximate(SingleEvent):
 
 @dataclass(frozen=True)
 class Pure(SingleEvent):
-    """Any epsilon-DP mechanism, known only by its guarantee (T13): `Approximate` with delta = 0.
+    """Any epsilon-DP mechanism, described only by its guarantee under one adjacency (T13).
+
+    The event is equivalent to `Approximate` with delta = 0.
 
     Parameters
     ----------
     epsilon
         Epsilon of the guarantee, from 0 to 500.
     adjacency
-        Adjacency of the guarantee, "add_remove" or "replace_one".
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Examples
     --------

@@ -66,11 +66,13 @@ class MemoryBudget:
 
     All charged events together satisfy the guarantee ``limit``. This holds even if each event, and the decision to
     stop, depend on earlier releases. Every event has a cost, and the sum of the costs never exceeds the limit (T14).
-    `dperm.accounting.filters.rules` describes the cost for each kind of guarantee. Composing the profiles of adaptively
-    chosen events and stopping at the limit would **not** be valid. Declare each event as a whole before it runs. For
-    example, declare the thousand steps of a training run as one event. The accountant then composes the steps exactly.
+    `dperm.accounting.filters.rules` describes the cost for each kind of guarantee. Each cost is rounded up to a
+    floating-point number, and costs are added as exact fractions.
 
-    Each cost is rounded up to a floating-point number, and costs are added as exact fractions.
+    Composing the privacy profiles of adaptively chosen events, and stopping when the result reaches the limit, would
+    **not** be valid. The parameters and the number of steps of each event must therefore be declared before it runs.
+    For example, declare the thousand steps of a training run as one event. The accountant then composes the steps
+    exactly.
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ class MemoryBudget:
 
     @property
     def adjacency(self) -> Adjacency:
-        """Adjacency used to account for the events."""
+        """Neighbouring relation under which the events are accounted for."""
         return self._limit.adjacency
 
     @property
@@ -154,8 +156,8 @@ class MemoryBudget:
         BudgetError
             If the remaining budget does not cover the event.
         AdjacencyError, ConversionError
-            If the cost of the event cannot be computed under the budget's adjacency, or cannot be expressed in the
-            budget's unit.
+            If no theorem gives the cost of the event under the budget's adjacency and for its kind of guarantee, such
+            as zCDP.
         """
         self._require_this_process()
         cost = price(self._filter, event)
@@ -186,8 +188,8 @@ class MemoryBudget:
         BudgetError
             If the remaining budget does not cover the event, or ``request_id`` was used for a different event.
         AdjacencyError, ConversionError
-            If the cost of the event cannot be computed under the budget's adjacency, or cannot be expressed in the
-            budget's unit.
+            If no theorem gives the cost of the event under the budget's adjacency and for its kind of guarantee, such
+            as zCDP.
         """
         self._require_this_process()
         if request_id is not None:

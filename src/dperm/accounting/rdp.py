@@ -46,8 +46,8 @@ def gaussian_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float 
     """Return the Rényi curve of Gaussian noise, alpha Delta^2 / (2 sigma^2).
 
     Theorem T16 [Mironov 2017, Prop 7]. The default sensitivity is that of a clipped sum under add_remove, in units of
-    the clipping norm. Under replace_one, replacing one record changes a clipped sum by up to twice the
-    clipping norm, so pass ``sensitivity=2.0``. The RDP accountant of dp-accounting 0.6 omits this factor.
+    the clipping norm. Under replace_one, replacing one record changes a clipped sum by up to twice the clipping norm,
+    so pass ``sensitivity=2.0``. The RDP accountant of dp-accounting 0.6 omits this factor.
 
     Parameters
     ----------
@@ -188,8 +188,9 @@ def poisson_gaussian_rdp(
 
     Between integers, the function returns the smaller of two proved upper bounds. The first is the chord of
     (alpha-1) tau(alpha) between the neighbouring integers, since this function of alpha is convex and vanishes at 1.
-    The second is the binomial series, truncated before its first negative term. It is an upper bound because the
-    Lagrange remainder has the sign of that term. The curve never exceeds alpha/(2 sigma^2), the value without sampling.
+    The second is the binomial series, truncated before its first negative term. The truncated series is an upper bound
+    because the Lagrange remainder has the sign of that term. The curve never exceeds alpha/(2 sigma^2), the value
+    without sampling.
 
     **Under replace_one**, theorem T4 bounds the curve tau' by the add_remove curve tau [Mironov 2017, Prop 11].
         tau'(alpha) <= (alpha - 1/2)/(alpha - 1) tau(2 alpha) + tau(2 alpha - 1).
@@ -280,8 +281,9 @@ def without_replacement_gaussian_rdp(orders: ArrayLike, noise_multiplier: float,
 def moment_rdp(orders: ArrayLike, bound: BoundingLoss) -> Array:
     """Return a Rényi curve for a mechanism whose privacy loss L is at most a random variable U (T16, T39-T41, T53a).
 
-    The curve is ln E e^{(alpha-1) U} / (alpha - 1), because D_alpha(P || Q) = ln E_P e^{(alpha-1) L} / (alpha - 1) and
-    L <= U. The rounding allowance is proportional to 1 plus the absolute value of the logarithm of the moment.
+    The curve is ln E e^{(alpha-1) U} / (alpha - 1). It is an upper bound because L <= U, and because the Rényi
+    divergence of order alpha between the outputs on two neighbouring data sets is ln E e^{(alpha-1) L} / (alpha - 1).
+    The allowance for rounding errors is proportional to 1 + abs(ln E e^{(alpha-1) U}).
 
     Parameters
     ----------
@@ -306,10 +308,11 @@ def moment_rdp(orders: ArrayLike, bound: BoundingLoss) -> Array:
 
 
 def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDERS) -> float:
-    """Return the epsilon of a Rényi curve at ``delta``, minimized over the orders.
+    """Return the epsilon at ``delta`` that follows from a Rényi curve, minimized over the orders.
 
     Theorem T17 [Canonne, Kamath & Steinke 2020, Prop 12].
-        eps = tau(alpha) + [ln(1/delta) + (alpha-1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) for every alpha > 1.
+        For every alpha > 1, a mechanism with the Rényi curve tau is (eps, delta)-DP with
+        eps = tau(alpha) + [ln(1/delta) + (alpha-1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1).
 
     The older bound of Mironov, tau(alpha) + ln(1/delta)/(alpha-1), is larger. The minimization over the orders is valid
     for a composition that was fixed in advance. It is not valid after adaptive stopping (T14).
@@ -341,10 +344,11 @@ def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDE
 
 
 def rdp_delta(curve: ArrayLike, epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> float:
-    """Return the delta of a Rényi curve at ``epsilon``, minimized over the orders.
+    """Return the delta at ``epsilon`` that follows from a Rényi curve, minimized over the orders.
 
     Theorem T17 [Canonne, Kamath & Steinke 2020, Prop 12].
-        delta = e^{(alpha-1)(tau(alpha) - eps)} (1 - 1/alpha)^alpha / (alpha - 1) for every alpha > 1.
+        For every alpha > 1, a mechanism with the Rényi curve tau is (eps, delta)-DP with
+        delta = e^{(alpha-1)(tau(alpha) - eps)} (1 - 1/alpha)^alpha / (alpha - 1).
 
     Parameters
     ----------

@@ -37,12 +37,12 @@ _PURE_UNITS = 32  # rounding errors of T81, in units of 2^-53
 class Runs(ABC):
     """Distribution of the number K of independent runs of one mechanism in a private selection (T80).
 
-    K is drawn before the data are read, and does not depend on the data. **K stays secret**: if K is known, the bounds
-    do not hold. Elapsed time, logs and computing costs can reveal K, so hide them from the readers of the release.
-    `dperm.mechanisms.draw_runs` draws K.
+    K must be drawn before the data are read, and must not depend on the data. **K must stay secret**: if K is known,
+    the bounds do not hold. Elapsed time, logs and computing costs can reveal K, so hide them from the readers of the
+    release. `dperm.mechanisms.draw_runs` draws K.
 
-    Create a distribution with one of the class methods. Under the geometric, logarithmic and negative binomial
-    distributions, there is always at least one run. A Poisson number of runs can be 0; the selection then releases
+    Create a distribution with one of the class methods. The geometric, logarithmic and negative binomial
+    distributions always give at least one run. A Poisson number of runs can be 0; the selection then releases
     nothing.
 
     Examples
@@ -156,7 +156,7 @@ class Runs(ABC):
 
     @abstractmethod
     def slope_decay(self, rank: ArrayLike) -> Array:
-        """Return the derivative -d/du log f'(1 - u) at ranks u in [0, 1], where f(x) = E x^K."""
+        """Return the negative derivative -d/du log f'(1 - u) at ranks u in [0, 1], where f(x) = E x^K."""
 
     @abstractmethod
     def block(self, above: ArrayLike, size: ArrayLike) -> Array:

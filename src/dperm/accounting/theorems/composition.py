@@ -129,8 +129,8 @@ def per_step_epsilon(epsilon: float, *, count: int, slack: float) -> float:
         (eps', delta')-DP is (eps, T delta' + slack)-DP.
 
     Errata E12 and E39 (see docs/errata.md) concern the lecture of Razaviyayn. For DP gradient descent, the lecture sets
-    slack = delta' = delta/(T+1), but writes ln(1/delta) in eps'. The correct term is ln((T+1)/delta); pass
-    ``slack=delta / (T + 1)``. The lecture also omits the condition on the slack. The formula is unsafe for a slack near
+    slack = delta' = delta/(T+1), but writes ln(1/delta) instead of ln((T+1)/delta) in eps'. For the correct value, pass
+    ``slack=delta / (T + 1)``. The lecture also omits the condition slack <= 1/2. The formula is unsafe for a slack near
     1.
 
     Parameters

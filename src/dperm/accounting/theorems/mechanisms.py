@@ -74,7 +74,7 @@ def laplace_profile(epsilon: float, scale: float, sensitivity: float = 1.0) -> f
 
 
 def classical_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """Return the textbook standard deviation of Gaussian noise, Delta sqrt(2 ln(1.25/delta)) / epsilon.
+    """Return the textbook standard deviation of Gaussian noise, sigma = Delta sqrt(2 ln(1.25/delta)) / epsilon.
 
     The formula is meant only for comparison.
 
@@ -247,7 +247,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     rho
         Parameter rho of zCDP, at least 0.
     delta
-        Delta, in (0, 1).
+        Target delta, in (0, 1).
 
     Returns
     -------
