@@ -135,10 +135,10 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator or Pipeline
-        If the model was stored with the schema of its table, for example by ``dperm fit``, a fitted
-        `sklearn.pipeline.Pipeline` with the steps "encoder" and "model". The pipeline predicts from raw tables (a data
-        frame, or a mapping of names to columns), as ``dperm predict`` does. Otherwise, the fitted estimator alone,
-        which predicts from features.
+        A fitted `sklearn.pipeline.Pipeline` with the steps "encoder" and "model", if the model was stored with the
+        schema of its table, for example by ``dperm fit``. The pipeline predicts from raw tables (a data frame, or a
+        mapping of names to columns), as ``dperm predict`` does. Without a schema, the fitted estimator alone, which
+        predicts from features.
 
     Raises
     ------

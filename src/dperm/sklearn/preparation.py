@@ -110,9 +110,9 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    For a table from `dperm.data.table` or a Dask data frame, ``fit`` reads one row group at a time. It releases the
-    same numbers as for the same records in memory (T203); see `PrivateTableClassifier`. ``transform`` accepts only
-    tables in memory.
+    ``fit`` reads a table from `dperm.data.table`, or a Dask data frame, in row groups instead of as a whole. It
+    releases the same numbers as for the same records in memory (T203); see `PrivateTableClassifier`. ``transform``
+    accepts only tables in memory.
 
     See Also
     --------

@@ -396,7 +396,7 @@ class PrivateSearch(BaseEstimator):
     def score(self, X: Any, y: Any) -> float:
         """Return the accuracy of the best model, or R^2 for a regression.
 
-        If the records are private, this score is NOT PRIVATE; use ``best_score_`` instead.
+        If the records are private, this score is NOT PRIVATE; use `PrivateMetrics` instead.
 
         Parameters
         ----------

@@ -109,13 +109,13 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
 
     Notes
     -----
-    *Tables of any size.* For a table from `dperm.data.table` or a Dask data frame, ``fit`` reads one row group at a
-    time. For given random bits, it releases the same numbers as for the same records in memory. The numbers depend
-    neither on the division into row groups nor on the engine (T203). ``fit`` makes several passes over the table. Under
-    replace_one, the first pass counts the rows. Further passes check the declared columns and labels, compute the
-    histograms of the schema (with "scaled", also the histogram of the row norms), encode the training records, and
-    compute the metrics. If ``holdout`` is 0, the check and the first histograms share a pass, and there are no metrics.
-    ``fit`` raises DataError if a row group changes between two passes (T206).
+    *Tables of any size.* ``fit`` reads a table from `dperm.data.table`, or a Dask data frame, in row groups instead of
+    as a whole. For given random bits, it releases the same numbers as for the same records in memory. The numbers
+    depend neither on the division into row groups nor on the engine (T203). ``fit`` makes several passes over the
+    table. Under replace_one, the first pass counts the rows. Further passes check the declared columns and labels,
+    compute the histograms of the schema (with "scaled", also the histogram of the row norms), encode the training
+    records, and compute the metrics. If ``holdout`` is 0, the check and the first histograms share a pass, and there
+    are no metrics. ``fit`` raises DataError if a row group changes between two passes (T206).
 
     The memory needed for a row group is bounded, except for a dictionary of the distinct values in each text column.
     This dictionary is large for a column such as names. The fitted model can predict only tables in memory.
