@@ -19,7 +19,7 @@
         │   └── SupersededError            another run has taken over the charge of this run
         └── LedgerError                    a ledger cannot be read, written or trusted
     UserWarning
-    └── DpermWarning                       a valid request that deserves a second look
+    └── DpermWarning                       a valid request that may be a mistake
         ├── NotPrivateWarning              a seed was used, or no noise: the result is NOT PRIVATE
         └── PublicAssumptionWarning        a value taken from the data is treated as public
 
@@ -283,7 +283,7 @@ class LedgerError(DpermError):
 
 
 class DpermWarning(Message, UserWarning):
-    """Issued for a valid request that deserves a second look.
+    """Issued for a valid request that may be a mistake, or may have an unwanted effect.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def from_rates(
     """Return the smallest epsilon of (epsilon, delta)-DP consistent with the rates, without further assumptions (A2).
 
     The true- and false-positive rates (TPR, FPR) and the true- and false-negative rates (TNR, FNR) of an attack satisfy
-    TPR <= e^eps FPR + delta and TNR <= e^eps FNR + delta. So eps is at least the maximum of 0,
+    TPR <= e^epsilon FPR + delta and TNR <= e^epsilon FNR + delta. So epsilon is at least the maximum of 0,
     log((TPR_lo - delta) / FPR_hi) and log((1 - FPR_hi - delta) / (1 - TPR_lo)). Here TPR_lo and FPR_hi are
     Clopper-Pearson bounds, which hold simultaneously at the confidence level. For example, 900 true positives in 1000
     runs and 100 false positives in 1000 runs give 1.98970631 at delta = 0 and 95 % confidence.

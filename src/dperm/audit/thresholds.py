@@ -310,6 +310,11 @@ def union_threshold(
     -------
     LowerBound
         Lower bound on epsilon at ``delta``.
+
+    Raises
+    ------
+    AssumptionError, ParameterError
+        See `fixed_threshold`.
     """
     _checked_rule(rule)
     points = _grid(thresholds, "thresholds", rule)
@@ -343,7 +348,8 @@ def split_threshold(
     share
         Fraction of the runs used for the selection, from 0.1 to 0.3.
     seed
-        Seed for the random choice of the runs. Trying several seeds and keeping the best invalidates the bound.
+        Seed for the random choice of the runs that are used for the selection. Trying several seeds and keeping the
+        best result invalidates the bound.
 
     Returns
     -------
@@ -352,8 +358,10 @@ def split_threshold(
 
     Raises
     ------
+    AssumptionError
+        See `fixed_threshold`.
     ParameterError
-        If an argument is invalid, or there are too few runs to select a threshold.
+        If an argument is invalid, or if there are too few runs to select a threshold.
     """
     _checked_rule(rule)
     delta, share = checks.small_delta("delta", delta), checks.between("share", share, 0.1, 0.3)

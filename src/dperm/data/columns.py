@@ -56,8 +56,8 @@ class Numeric:
         Public lower and upper bounds. Numbers outside the bounds, including infinities, are clipped to the nearer one.
     impute
         Public number within the bounds that replaces missing values. If it is None and ``missing`` is False, a missing
-        value raises ``DataError``. It does not if the encoder is called with ``unseen="other"`` or ``canonical`` is
-        True: the features of the missing value are then all 0.
+        value raises ``DataError``, except if the encoder is called with ``unseen="other"`` or if ``canonical`` is True.
+        In these two cases, all features of a missing value are 0.
     bins
         Public, increasing cut points, at most 10,000. Each interval below, between and above the cut points has an
         indicator feature. A number equal to a cut point belongs to the interval above it. Numbers are compared with the
@@ -218,7 +218,7 @@ class Numeric:
 
 @dataclass(frozen=True)
 class Categorical:
-    """Column of public categories. The indicator of a category is 1 in records of the category and 0 in others.
+    """Column of public categories. Each category has an indicator, which is 1 in its records and 0 in all others.
 
     Text never equals a number: ``"1"`` and ``1`` are different categories. Equal numbers of different types (``1``,
     ``1.0`` and ``True``) are the same category, and so are strings that differ only in their Unicode normal form.
@@ -229,12 +229,13 @@ class Categorical:
         Distinct public values: strings, Booleans or numbers. The list may be empty if ``other`` is True.
     impute
         Category that replaces missing values. If it is None and ``missing`` is False, a missing value raises
-        ``DataError``. It does not if the encoder is called with ``unseen="other"`` or ``canonical`` is True: the
-        indicators of the missing value are then all 0.
+        ``DataError``, except if the encoder is called with ``unseen="other"`` or if ``canonical`` is True. In these two
+        cases, all indicators of a missing value are 0.
     other
         Whether all undeclared values share one additional indicator. If False, an undeclared value raises
-        ``DataError``. If True, only values whose type differs from that of the categories do, such as numbers among
-        strings. Neither raises an error if the encoder is called with ``unseen="other"`` or ``canonical`` is True.
+        ``DataError``. If True, it raises ``DataError`` only if its type differs from that of the categories, such as a
+        number among strings. If the encoder is called with ``unseen="other"``, or if ``canonical`` is True, no
+        undeclared value raises an error.
     missing
         Whether missing values have their own indicator. This option cannot be combined with ``impute``.
     canonical
@@ -357,7 +358,7 @@ class Categorical:
         return (_indicators(places),)
 
     def canonical_entries(self, name: str, cells: CanonicalColumn) -> tuple[Part, ...]:
-        """Return, for each record, the position of the indicator that is 1, as `entries` does, for canonical cells.
+        """Return the position of the indicator of each record, as `entries` does, from cells in canonical form.
 
         Parameters
         ----------

@@ -37,8 +37,8 @@ class PublicEncoder:
 
     A `Numeric` column becomes one feature, clipped to its bounds and mapped to [-1, 1]. With ``bins`` or ``missing``,
     indicators follow, at most one of which is 1. A `Categorical` column becomes indicators, at most one of which is 1.
-    Pass ``norm`` to an estimator as its argument ``feature_norm``, or ``bounds`` as its argument ``bounds``. With
-    either option, the estimator leaves the features unchanged, and sparse features stay sparse.
+    Pass ``norm`` to an estimator as its argument ``feature_norm``, or pass ``bounds`` as its argument ``bounds``. In
+    both cases, the estimator leaves the features unchanged, and sparse features stay sparse.
 
     Attributes
     ----------

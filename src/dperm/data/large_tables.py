@@ -36,9 +36,10 @@ class Table(RowGroups):
     Attributes
     ----------
     groups, columns
-        See `RowGroups`.
+        See `dperm.data.row_groups.RowGroups`.
     engine
-        Engine that encodes the row groups and runs passes over them, such as `dperm.engines.DaskEngine`.
+        Engine that encodes the row groups and runs each computation (pass) over all rows, such as
+        `dperm.engines.DaskEngine`.
     memory
         Limit on the total size of the encoded rows in the memory of this process, in bytes.
     kinds
@@ -118,12 +119,12 @@ def table(
     scratch
         Folder for encoded rows that exceed ``memory``. They are stored in a file without a name, which no other user
         can open, and which the system removes when the process ends. Without a folder, such rows are read from the
-        source again in each pass, which is slower.
+        source again in each pass over the data, which is slower.
     memory
         Limit on the total size of the encoded rows in memory: a number of bytes, or text such as "500MB". Row groups
         need additional memory while they are read: for Parquet files, about 2 MB for each column and thread.
     engine
-        "serial", "threads" (default), or an engine such as ``dperm.engines.DaskEngine(client)``.
+        "serial", "threads" (the default), or an engine object such as ``dperm.engines.DaskEngine(client)``.
     format
         Format of files whose names do not end in its usual suffix: "parquet", "arrow", "csv" or "npy".
     separator
@@ -135,14 +136,14 @@ def table(
     Returns
     -------
     Table
-        The table. Files must not change while it is in use.
+        The table. Its files must not change while the table is in use.
 
     Raises
     ------
     DataError
         If a file cannot be read in its format, or the files have different columns.
     ParameterError
-        If an argument is invalid, no file matches, or a file is named twice.
+        If an argument is invalid, if no file matches a path or pattern, or if a file is given twice.
 
     Notes
     -----

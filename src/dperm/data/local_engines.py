@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Engines of one machine: row groups are encoded and run one after the other, or in several threads.
+"""Engines of one machine: row groups are encoded and processed one after the other, or in several threads.
 
-Encoded rows stay in memory up to a limit. From the first row group that exceeds it, all row groups go to a scratch file
-or, without a folder for one, are encoded again in each pass. The choice depends on the sizes and the order of the row
-groups alone, not on the time that threads take.
+Encoded rows stay in memory up to a limit. The first row group that exceeds the limit and all later row groups go to a
+scratch file or, without a scratch folder, are encoded again in each pass. This choice depends only on the sizes and the
+order of the row groups, not on the time that threads take.
 """
 
 import os
@@ -110,7 +110,7 @@ class SourceGroup:
         Raises
         ------
         DataError
-            After the last piece, if the rows are not those of the first time.
+            After the last piece, if the rows differ from those that were encoded first.
         """
         if not isinstance(self.encode, PieceEncoder):
             held = self.encode(self.group)

@@ -219,7 +219,7 @@ def checked_pair(where: str, pair: object) -> tuple[float, float]:
     Raises
     ------
     ParameterError
-        If it is not such a pair, if low >= high, or if the width is below 1e-100.
+        If ``pair`` is not a pair of finite numbers, if low >= high, or if high - low is below 1e-100.
     """
     ends = tuple(pair) if isinstance(pair, tuple | list | np.ndarray) else ()
     if len(ends) != 2:

@@ -185,7 +185,7 @@ class Classes:
         Returns
         -------
         tuple of ndarray
-            Targets (signs for two classes, positions for more) and weights (those of the classes; 0 for invalid
+            Targets (signs for two classes, positions for more) and weights (the weight of the class, or 0 for invalid
             records).
         """
         counted = codes >= 0

@@ -117,9 +117,9 @@ class Metrics:
     def baseline(self) -> Estimate | None:
         """Accuracy of always predicting the most frequent class: the largest class share (T86).
 
-        The upper end of the interval is the largest upper end among the class shares. The lower end is the largest
-        lower end of K intervals with coverage 1 - (1 - level)/K, for K classes. So selecting the largest share does not
-        reduce the coverage.
+        The upper end of the interval is the largest upper end among the intervals of the K class shares. The lower end
+        is the largest lower end among K wider intervals, each with coverage 1 - (1 - level)/K. So selecting the largest
+        share does not reduce the coverage.
         """
         if self.class_shares is None:
             return None

@@ -577,7 +577,7 @@ def warn_few_evaluated(plan: EvaluationPlan, records: float | None, *, stackleve
     plan
         Plan of the evaluation.
     records
-        Number of records; None if it is private, which warns of nothing.
+        Number of records; None if it is private. No warning is issued then.
     stacklevel
         Place of the caller's caller, as in `warnings.warn`.
     """
@@ -598,7 +598,7 @@ def declared_groups(groups: object, columns: Sequence[str] | None = None) -> Dec
     Raises
     ------
     ParameterError
-        If ``groups`` is anything else, such as a text in place of the list, or names another column.
+        If ``groups`` is anything else, such as a string in place of the list, or names a column that does not exist.
     """
     if groups is None:
         return None
@@ -654,9 +654,11 @@ def require_gaussian_goal(goal: object) -> None:
 def score_edges(bins: object, deviation: float, n: int | None) -> tuple[float, ...]:
     """Return the public edges of the score bins for the argument ``bins`` of a plan.
 
-    A number of bins gives equal steps of the stretched log-odds asinh(log-odds / 2) from 1e-5 to 1 - 1e-5, which
-    resolve scores of rare classes. "auto" gives 20 bins. If n is public, it gives 10 below 100 standard deviations of
-    the noise, where noise dominates, and 40 above 50,000 records, where the bins do.
+    If ``bins`` is a number, the inner edges are equally spaced on the scale asinh(log-odds / 2) of the scores, which
+    covers scores from 1e-5 to 1 - 1e-5. The edges lie close together near 0 and 1, so they resolve the scores of rare
+    classes. "auto" gives 20 bins if n is private. If n is public, "auto" gives 10 bins for n below 100 standard
+    deviations of the noise, because the noise dominates the error. It gives 40 bins for n above 50,000, because the
+    width of the bins dominates the error, and 20 bins otherwise.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
     - *permute_and_flip* flips a coin for each candidate in random order, and selects the first candidate whose coin
       lands heads. With m the largest score, the coin of h lands heads with probability e^(-r (m - u_h)). This is
       equivalent to selecting the largest u_h + X_h, where the X_h are independent exponential variables of rate r. The
-      coin of h corresponds to the event X_h > m - u_h, which has the same probability as heads. As exponential
+      coin of h corresponds to the event X_h > m - u_h, which has the same probability as heads. Because exponential
       variables are memoryless, all candidates with heads are equally likely to be selected. Given the other variables,
       h is selected if X_h exceeds a threshold t. Between neighbours, t changes by at most b - a, which changes
       P(X_h > t) = e^(-r max(t, 0)) by a factor of at most e^(r (b - a)).
