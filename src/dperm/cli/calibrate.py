@@ -43,13 +43,17 @@ _DIGITS = (8, 12)
 
 
 def calibrate(
-    epsilon: Annotated[float, number("--epsilon", "Target epsilon.")],
-    delta: Annotated[float, number("--delta", "Target delta.")],
+    epsilon: Annotated[float, number("--epsilon", "Target epsilon, greater than 0.")],
+    delta: Annotated[float, number("--delta", "Target delta; 0 for pure DP.")],
     adjacency: AdjacencyName = "",
     events: Events = None,
     event_file: EventFiles = None,
-    low: Annotated[float | None, number("--low", "Lower end of the search range for ?.")] = None,
-    high: Annotated[float | None, number("--high", "Upper end of the search range for ?.")] = None,
+    low: Annotated[
+        float | None, number("--low", "Lower end of the search range for ?.", show_default="depends on the parameter")
+    ] = None,
+    high: Annotated[
+        float | None, number("--high", "Upper end of the search range for ?.", show_default="depends on the parameter")
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Calibrate the value of ?."""

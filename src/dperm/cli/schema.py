@@ -147,7 +147,8 @@ def fit(
             "--most-classes",
             metavar="K",
             show_default="100",
-            help="Upper limit on the number of classes of --target; it must be public. Rarer classes are left out.",
+            help="Upper limit on the number of classes of --target; it must be public. Only the K most frequent "
+            "classes are kept.",
         ),
     ] = None,
     schema: options.SchemaFile = None,

@@ -24,7 +24,10 @@ from dperm.report.summary import NOT_COVERED, SCORES_NOT_COVERED
 if TYPE_CHECKING:
     from dperm.audit.finding import Finding
 
-TRUST = "central: the party that computes the release sees the data; the release is protected."
+TRUST = (
+    "central: the party that computes the release has access to the data. The guarantee protects against everyone who "
+    "sees only the release."
+)
 
 
 def statement(

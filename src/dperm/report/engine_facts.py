@@ -20,7 +20,7 @@ ROW_GROUPS = (
     "depend on the row groups, on their order, or on repeated tasks. One process, the driver, drew all noise, once."
 )
 WORKERS = 'All workers of the engine "{}" belong to this party.'
-CURVATURE = "The solver took second derivatives from a sample of the records; they are not released."
+CURVATURE = "The solver computed second derivatives on a sample of the records; these derivatives are not released."
 
 
 def engine_security(record: Record) -> tuple[str, ...]:
