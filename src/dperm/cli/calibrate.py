@@ -80,7 +80,9 @@ def _role(expression: EventNode) -> str:
     roles = expression.roles()
     if len(roles) != 1:
         found = f"there are ? for {' and '.join(sorted(roles))}" if roles else "there is no ?"
-        raise ParameterError(f"write ? for one number of the events, or for equal ones of the same kind; {found}.")
+        raise ParameterError(
+            f"write ? for one number in the events, or for several equal numbers of the same kind; {found}."
+        )
     (role,) = roles
     if role not in _BOUNDS:
         raise ParameterError(f"? may stand for {', '.join(_BOUNDS)}, but not for {role}.")

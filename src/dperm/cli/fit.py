@@ -225,7 +225,9 @@ def _checked_release(path: Path, *, not_private: bool) -> "Mapping[str, object] 
             "disclosed."
         )
     if found["is_private"]:
-        note(f"Note: the schema in {path} is a private release of its own. Its guarantee adds to that of the model.")
+        note(
+            f"Note: the schema in {path} is a private release of its own. The privacy costs of schema and model add up."
+        )
     return found
 
 

@@ -53,7 +53,7 @@ def search(
         float,
         number(
             "--validation",
-            "Share of the records, at most 0.5, that are used only to score models.",
+            "Share of the records, at most 0.5, used only to score the models.",
             show_default="0.15",
         ),
     ] = 0.15,

@@ -69,7 +69,7 @@ def open(
     ] = "basic",
     rho: Annotated[float | None, number("--rho", "Limit on the total rho (zCDP).")] = None,
     mu: Annotated[float | None, number("--mu", "Limit on the total mu (Gaussian DP).")] = None,
-    order: Annotated[float | None, number("--order", "With --tau: order of Renyi DP.")] = None,
+    order: Annotated[float | None, number("--order", "With --tau: order of Renyi DP, greater than 1.")] = None,
     tau: Annotated[float | None, number("--tau", "Limit on the total Renyi divergence at --order.")] = None,
     account: Annotated[str, typer.Option("--account", metavar="NAME", help="Account name.")] = "main",
     parent: Annotated[
