@@ -65,8 +65,8 @@ Events:
                                     local randomized response with this number of possible values; replace_one only
   poisson(EVENT, rate)              EVENT on a Poisson sample of the records
   without_replacement(EVENT, rate)  EVENT on a sample of fixed size; replace_one only
-  replace_one_only(EVENT)           gaussian or laplace noise with a sensitivity proved only under replace_one; the noise
-                                    multiplier is relative to half of this sensitivity
+  replace_one_only(EVENT)           gaussian or laplace noise with a sensitivity proved only under replace_one; the
+                                    noise multiplier is relative to half of this sensitivity
   perturbed_objective(noise_multiplier, curvature, monotone=true)
                                     objective perturbation with Gaussian noise; curvature is the smoothness of the
                                     loss of one record divided by the regularization strength; monotone=false for

@@ -50,8 +50,8 @@ def report(
         typer.Argument(
             metavar="MODEL",
             show_default=False,
-            help="Model file written by dperm fit or dperm search, or a statement in JSON, such as the evaluation.json of "
-            "dperm evaluate.",
+            help="Model file written by dperm fit or dperm search, or a statement in JSON, such as the evaluation.json "
+            "of dperm evaluate.",
         ),
     ],
     output: Annotated[
