@@ -8,18 +8,18 @@
     └── DpermError
         ├── ParameterError (ValueError)    an argument is invalid or out of range
         │   └── LeakError                  the request would release private data without a guarantee
-        ├── DataError (ValueError)         private data break a rule; the message reveals nothing about them
+        ├── DataError (ValueError)         private data are invalid; the message reveals nothing about them
         │   └── DataTypeError (TypeError)  private data have the wrong type
         ├── AdjacencyError (ValueError)    a claim is not proved for the requested adjacency
         ├── AssumptionError (ValueError)   a condition of a theorem does not hold
         ├── ConversionError (ValueError)   no theorem converts one guarantee into the other
         ├── EventFormatError (ValueError)  a stored event cannot be read
         ├── ModelFormatError (ValueError)  a stored model cannot be read
-        ├── BudgetError                    a budget refuses a request, usually for lack of budget
+        ├── BudgetError                    a budget refuses a request, usually because too little is left
         │   └── SupersededError            another run has taken over the charge of this run
         └── LedgerError                    a ledger cannot be read, written or trusted
     UserWarning
-    └── DpermWarning                       a valid request that deserves a second look
+    └── DpermWarning                       a valid request that may be a mistake
         ├── NotPrivateWarning              a seed was used, or no noise: the result is NOT PRIVATE
         └── PublicAssumptionWarning        a value taken from the data is treated as public
 
@@ -43,11 +43,11 @@ class Message:
     Parameters
     ----------
     problem
-        Sentence that states the problem, used if no single argument breaks a rule.
+        Sentence that states the problem; used if the problem does not concern a single argument.
     argument
         Python name of the argument.
     rule
-        Predicate that the argument must satisfy, starting with a verb: "must be a finite number > 0".
+        Rule that the argument must satisfy, starting with a verb, such as "must be a finite number > 0".
     got
         The value received, as text. Omit a value that may be private.
     remedy
@@ -92,7 +92,7 @@ class Message:
 
     @property
     def problem_text(self) -> str:
-        """Problem without its remedy, as a sentence for Python users."""
+        """Message without the remedy, as a sentence for Python users."""
         return self._problem(python_spelling)
 
     def _problem(self, spelling: Spelling) -> str:
@@ -241,7 +241,7 @@ class ModelFormatError(DpermError, ValueError):
 
 
 class BudgetError(DpermError):
-    """Raised when a budget refuses a request, usually because the remaining amount is too small.
+    """Raised when a budget refuses a request, usually because the remaining budget is too small.
 
     The refused request charges nothing.
 
@@ -257,7 +257,7 @@ class BudgetError(DpermError):
 class SupersededError(BudgetError):
     """Raised when another run has resumed from a checkpoint of this run and taken over its charge.
 
-    This run must draw no more noise.
+    This run must not draw any more noise.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ class SupersededError(BudgetError):
 class LedgerError(DpermError):
     """Raised when a ledger cannot be read, written or trusted.
 
-    The ledger may be damaged, replaced, rolled back or missing. Release nothing.
+    The ledger may be damaged, replaced, rolled back or missing. Do not release anything after this error.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ class LedgerError(DpermError):
 
 
 class DpermWarning(Message, UserWarning):
-    """Issued for a valid request that deserves a second look.
+    """Issued for a valid request that may be a mistake, or may have an unwanted effect.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ class DpermWarning(Message, UserWarning):
 
 
 class NotPrivateWarning(DpermWarning):
-    """Issued when the randomness came from a seed, or there was no noise.
+    """Issued when the random bits came from a seed, or when no noise was added.
 
     No guarantee holds, and the result is NOT PRIVATE.
 

@@ -253,4 +253,4 @@ def test_the_ledger_binds_the_model_that_was_written(opened, ends, answered, dpe
     write_model("edited.dperm", ModelFile(file.kind, {**data, "record": json.dumps(record)}, file.arrays))
     load_stored("edited.dperm")
     result = dperm("ledger verify census.ledger --model edited.dperm")
-    assert result.exit_code == 5 and "another schema than line" in result.stdout
+    assert result.exit_code == 5 and "a schema that differs from entry" in result.stdout

@@ -37,7 +37,7 @@ def test_a_raw_table_becomes_a_model_with_one_charge_that_every_verb_accepts(raw
     assert booked.cost["epsilon"] == pytest.approx(8, rel=1e-3) and booked.state.value == "committed"
     for words in ("epsilon = 8", "a quarter of the privacy budget", "'<=50K', '>50K'", "left out:   id; no value"):
         assert words in said.stdout
-    assert re.search(r"training has epsilon [67]\.\d+ at delta 6e-7 by itself", said.stdout)
+    assert re.search(r"training by itself has epsilon [67]\.\d+ at delta 6e-7", said.stdout)
     assert "SECRET" not in Path("model.dperm").read_bytes().decode("latin1")
     stored = load_stored("model.dperm")
     assert stored.estimator.guarantee_ == ApproxDP(8.0, 1e-6, "replace_one")
@@ -187,14 +187,14 @@ def test_too_few_public_records_are_refused_before_the_charge(raw, opened, ends)
         for words in (
             "450 records are too few",
             "reads 50 % of them",
-            "give --allow-few-records",
+            "add --allow-few-records",
             "Nothing was charged",
         ):
             assert words in said
     assert ledger.bookings() == () and not Path("model.dperm").exists()
     said = ends(0, f"{line} --allow-few-records")
     assert "450 records are too few" in said.stderr and len(ledger.bookings()) == 1
-    assert " training records, by a noisy count" in said.stdout
+    assert " training records (a noisy count)" in said.stdout
     ends(0, f"{FIT} --exclude id --out whole.dperm")
     assert "belongs to --prepare" in ends(2, "fit raw.csv --epsilon 1 --schema schema.toml --allow-few-records").stderr
 

@@ -281,7 +281,7 @@ def test_the_statement_names_the_engine_and_nothing_about_the_row_groups(tables,
     found = load_stored("model.dperm").estimator.statement_
     assert found["mechanism"]["engine"] == {"name": "threads"}
     assert "exact integers (T201)" in found["security"] and "drew all noise, once" in found["security"]
-    assert "sample of the records; they are not released" in found["covered"]
+    assert "sample of the records; these derivatives are not released" in found["covered"]
     assert "workers" not in found["trust_model"]
     text = json.dumps(found.to_dict())
     assert not any(word in text for word in ("1500", "1,500", "part-0", "passes", "scratch"))

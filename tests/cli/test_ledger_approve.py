@@ -129,7 +129,7 @@ def test_who_and_why_are_asked_for(refused, census, missing):
     ("line", "word"),
     [
         (f"{APPROVE} --request fit-1", "approved already"),
-        (f"{APPROVE} --epsilon 0.125 --yes", "spent already"),
+        (f"{APPROVE} --epsilon 0.125 --yes", "already spent"),
         (f"{APPROVE} --request fit-7 --account nobody", "no account 'nobody'"),
         (f"{APPROVE} --request fit-7".replace("census", "no-such"), "there is no ledger"),
     ],
@@ -171,7 +171,7 @@ def test_a_limit_below_what_is_spent_is_refused_before_anything_is_said_about_it
     census.reserve(Pure(0.25, "replace_one"), request_id="fit-1").commit("sha256:00")
     result = dperm(f"{APPROVE} --epsilon 0.125 --yes")
     assert (result.exit_code, result.stdout) == (3, "")
-    assert "still holds" not in result.stderr and "epsilon 0.25 is spent already" in result.stderr
+    assert "still holds" not in result.stderr and "epsilon 0.25 is already spent" in result.stderr
 
 
 def test_delta_never_changes_and_that_is_said(refused, census):
@@ -180,7 +180,7 @@ def test_delta_never_changes_and_that_is_said(refused, census):
 
 def test_the_name_that_a_request_of_a_child_has_is_said(dperm, census):
     Ledger.open("census.ledger", PureDP(1.0, "replace_one"), dataset="x", account="child", parents=["main"])
-    assert "it is called 'child/k1' here" in dperm(f"{APPROVE} --account main --request k1").stderr
+    assert "use --request 'child/k1'" in dperm(f"{APPROVE} --account main --request k1").stderr
     assert dperm(f"{APPROVE} --account main --request child/k1").stderr == ""
     child = Ledger("census.ledger", "child")
     child.reserve(Pure(0.25, "replace_one"), request_id="k1").commit("sha256:00")

@@ -65,4 +65,4 @@ def test_verify_compares_the_stages_of_a_record(dperm, census, tmp_path):
     for stages in (edited["stages"], edited["stages"][:2], []):
         (tmp_path / "record.json").write_text(json.dumps({**edited, "stages": stages}))
         result = dperm("ledger verify census.ledger --model record.json")
-        assert result.exit_code == 5 and "lists other stages than line 4" in result.stdout
+        assert result.exit_code == 5 and "lists stages that differ from entry 4" in result.stdout

@@ -287,13 +287,13 @@ def other_regularization(data, arrays):
 
 
 EDITS = [
-    (lower_epsilon, "another guarantee"),
-    (lower_epsilon_of_the_record, "another guarantee"),
-    (higher_epsilon, "another guarantee"),
+    (lower_epsilon, "'guarantee' differs"),
+    (lower_epsilon_of_the_record, "'guarantee' differs"),
+    (higher_epsilon, "'guarantee' differs"),
     (other_coefficients, "do not follow from the released values"),
     (other_release, "the digest in the receipt is that of another release"),
-    (other_digest_too, "another digest than line"),
-    (other_noise, "another noise than line"),
+    (other_digest_too, "has a digest that differs from entry"),
+    (other_noise, "'noise' differs from entry"),
 ]
 LAST_BITS = [(the_last_bit_of_a_coefficient, "do not follow"), (the_last_bit_of_an_intercept, "do not follow")]
 HEADER_EDITS = [(swapped_classes, "its header was edited"), (other_regularization, "its header was edited")]
@@ -329,7 +329,7 @@ def test_an_edited_statement_is_found(answered, found, fitted, tmp_path):
     statement = json.loads(place.read_text())
     statement["fields"]["goal"]["epsilon"] = statement["fields"]["parameters"]["epsilon"] = 0.1
     (tmp_path / "edited.json").write_text(json.dumps(statement))
-    assert "another guarantee" in found(f"{line} {tmp_path / 'edited.json'}")
+    assert "'guarantee' differs" in found(f"{line} {tmp_path / 'edited.json'}")
     statement["fields"]["goal"]["epsilon"] = 0.5
     (tmp_path / "edited.json").write_text(json.dumps(statement))
     assert "was edited or is damaged" in found(f"{line} {tmp_path / 'edited.json'}")
@@ -352,21 +352,25 @@ def statement_with(place, value, *path):
 @pytest.mark.parametrize(
     ("path", "value", "word"),
     [
-        (("mechanism", "event", "epsilon"), 0.01, "spent something else"),
-        (("mechanism", "event"), None, "spent something else"),
-        (("noise_source", "law"), "none", "another noise"),
-        (("noise_source", "grade"), "fast", "another grade"),
-        (("accountant", "theorems"), ["T1"], "another theorems"),
-        (("code_version", "dperm"), "0.0.1", "another versions"),
-        (("profile", "posterior"), 0.5025, "another profile"),
-        (("profile", "epsilons", 0, "epsilon"), 0.01, "another profile"),
-        (("meaning", 1), "Guessing from even odds they are right at most 50.3 % of the time.", "another meaning"),
-        (("sampling", "run"), "Poisson sampling at rate 0.001", "another sampling"),
-        (("public_quantities", "bounds"), None, "has other public quantities"),
-        (("mechanism", "output_noise"), None, "has other public quantities"),
-        (("preprocessing", "known"), "nothing", "another preprocessing"),
-        (("limits", 0), None, "another limits"),
-        (("public_quantities", "columns"), ["zip"], "has other public quantities"),
+        (("mechanism", "event", "epsilon"), 0.01, "has an event that differs"),
+        (("mechanism", "event"), None, "has an event that differs"),
+        (("noise_source", "law"), "none", "'noise' differs"),
+        (("noise_source", "grade"), "fast", "'grade' differs"),
+        (("accountant", "theorems"), ["T1"], "'theorems' differs"),
+        (("code_version", "dperm"), "0.0.1", "'versions' differs"),
+        (("profile", "posterior"), 0.5025, "'profile' does not follow"),
+        (("profile", "epsilons", 0, "epsilon"), 0.01, "'profile' does not follow"),
+        (
+            ("meaning", 1),
+            "Guessing from even odds they are right at most 50.3 % of the time.",
+            "'meaning' does not follow",
+        ),
+        (("sampling", "run"), "Poisson sampling at rate 0.001", "'sampling' does not follow"),
+        (("public_quantities", "bounds"), None, "has public quantities, a mechanism"),
+        (("mechanism", "output_noise"), None, "has public quantities, a mechanism"),
+        (("preprocessing", "known"), "nothing", "'preprocessing' does not follow"),
+        (("limits", 0), None, "'limits' does not follow"),
+        (("public_quantities", "columns"), ["zip"], "has public quantities, a mechanism"),
         (("status",), None, "was edited or is damaged"),
         (("goal",), None, "was edited or is damaged"),
     ],
@@ -399,7 +403,7 @@ def test_a_statement_cannot_lose_the_preparation_that_is_not_covered(answered, f
     fields["limits"] = [limit for limit in fields["limits"] if "NOT COVERED" not in limit]
     del fields["mechanism"]["fitted_transformers"]
     (tmp_path / "forged.json").write_text(Statement(fields).to_json())
-    assert "has other public quantities" in found(f"{line} {tmp_path / 'forged.json'}")
+    assert "has public quantities, a mechanism" in found(f"{line} {tmp_path / 'forged.json'}")
 
 
 @pytest.mark.parametrize("deleted", ["guarantee", "event"])
@@ -454,8 +458,8 @@ def test_a_model_of_an_earlier_version_is_compared_as_far_as_its_entry_goes(dper
 @pytest.mark.parametrize(
     ("spoil", "word"),
     [
-        (lambda record: {**record, "ledger": {**record["ledger"], "digest": "sha256:00"}}, "another digest"),
-        (lambda record: {**record, "event": {**record["event"], "epsilon": 0.01}}, "spent something else"),
+        (lambda record: {**record, "ledger": {**record["ledger"], "digest": "sha256:00"}}, "a digest that differs"),
+        (lambda record: {**record, "event": {**record["event"], "epsilon": 0.01}}, "has an event that differs"),
         (lambda record: {**record, "ledger": {}}, "has no receipt"),
         (lambda record: {**record, "ledger": {"seq": 1, "digest": DIGEST}}, "has no receipt"),
         (lambda record: {**record, "ledger": {**record["ledger"], "hash": "0" * 64}}, "not signed"),
@@ -472,7 +476,7 @@ def test_the_receipt_of_a_line_that_is_no_release_is_found(found, census, tmp_pa
     reservation = census.reserve(Pure(0.25, "replace_one"))
     record = Record(PureDP(0.25, "replace_one"), {}, ledger=reservation.receipt)
     store(tmp_path / "model.dperm", record)
-    assert "another digest" in found("ledger verify census.ledger --model model.dperm")
+    assert "a digest that differs" in found("ledger verify census.ledger --model model.dperm")
 
 
 def test_a_model_without_noise_was_charged_to_nothing(dperm, found, census, tmp_path):
@@ -500,7 +504,7 @@ def test_a_statement_and_a_record_in_json_are_read_too(answered, found, census, 
     assert answered("ledger verify census.ledger --model said.json")["models"] == 1
     receipt["digest"] = "sha256:00"
     (tmp_path / "said.json").write_text(json.dumps({"fields": {"ledger_entry": {"known": receipt}}}))
-    assert "another digest" in found("ledger verify census.ledger --model said.json")
+    assert "a digest that differs" in found("ledger verify census.ledger --model said.json")
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_numbers_of_records_are_those_of_the_whole_table(answered, ends, holdout
     assert f"the preparation needs at least {found['least_records']:,} records" in found["warnings"][0]
     assert any(f"reads each record only with probability {1 - holdout:g}" in reason for reason in found["why"])
     said = ends(0, line).stdout
-    assert "needed, with the held-out ones; with fewer than" in said and f"held by {category} records" in said
+    assert "needed, including held-out records; with fewer than" in said and f"held by {category} records" in said
 
 
 def test_every_epsilon_of_a_stage_stands_beside_its_delta(ends):

@@ -40,7 +40,7 @@ def test_a_model_of_a_found_schema_states_both_releases(opened, ends, answered):
     ledger = opened(limit=9.0)
     ends(0, f"{FIT} --ledger census.ledger -o found.toml")
     fit = "fit data.csv --schema found.toml --epsilon 1 --ledger census.ledger"
-    assert "Its guarantee adds to that of the model" in ends(0, f"{fit} --out a.dperm").stderr
+    assert "The privacy costs of schema and model add up" in ends(0, f"{fit} --out a.dperm").stderr
     assert "valid" in ends(0, "ledger verify census.ledger --model a.dperm").stdout
     ends(0, "report a.dperm -o a.md")
     text = Path("a.md").read_text()

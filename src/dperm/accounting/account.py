@@ -32,33 +32,36 @@ DELTA = "It is the delta of an (epsilon, delta) statement, usually well below 1/
 def account(event: Event, adjacency: Adjacency | str | None = None) -> "AccountedProfile":
     """Return the privacy profile of ``event`` under ``adjacency``, with lower and upper bounds.
 
-    The dominating pairs are composed for each direction of the adjacency (T15, T22, T23). A closed form is used where
-    one exists. Otherwise the moment generating function is inverted along a contour, or the loss is discretized
-    on a lattice (T28). Events without a known dominating pair under replace-one are accounted for under add/remove and
-    converted by T4.
+    Each event is represented by a dominating pair: two distributions whose privacy profile is an upper bound on the
+    profile of the event. The pairs are composed separately for each direction of the adjacency (T15, T22, T23). A
+    closed form is used where one exists. Otherwise the moment generating function of the privacy loss is inverted
+    numerically along a contour, or the privacy loss is discretized on a lattice (T28). If an event has no known
+    dominating pair under replace-one, all events are accounted for under add/remove, and theorem T4 (group privacy)
+    converts the result. Tags such as T4 refer to the theorems in the documentation.
 
     The parameters of all events must be fixed in advance (T14). To stop early, or to choose the parameters of an event
-    from earlier outputs, use a filter (`dperm.accounting.budget`).
+    from earlier outputs, charge the events to a budget (`dperm.accounting.budget`).
 
     Parameters
     ----------
     event
         Event to account for. Compose elementary events with ``+`` and repeat them with ``*``.
     adjacency
-        "add_remove" or "replace_one"; required.
+        Neighbouring relation, "add_remove" or "replace_one". It is required: None raises AdjacencyError.
 
     Returns
     -------
     ComposedProfile, ReplaceOneReading, ParallelProfile or SelectionProfile
-        A `PrivacyProfile` with ``epsilon``, ``delta`` and ``tradeoff``, and with lower and upper bounds on epsilon and
-        delta.
+        A `PrivacyProfile`. Its methods ``epsilon`` and ``delta`` return upper bounds, and ``epsilon_bracket`` and
+        ``delta_bracket`` return lower and upper bounds. Its method ``tradeoff`` returns a lower bound on the
+        false-negative rate of an attacker.
 
     Raises
     ------
     AdjacencyError
-        If no theorem covers one of the events under ``adjacency``; the message names a supported adjacency.
+        If no theorem covers one of the events, or their composition, under ``adjacency``.
     ParameterError
-        If ``event`` is not an event.
+        If ``event`` is not an event, has more than 10^9 steps, or is nested too deeply.
 
     Examples
     --------
@@ -109,27 +112,27 @@ def _directions(event: Event, adjacency: Adjacency) -> tuple[Composition, ...]:
 
 @dataclass(frozen=True)
 class ComposedProfile(PrivacyProfile):
-    """Privacy profile of a composition: a `PrivacyProfile` that also reports the engine used and the reason."""
+    """Privacy profile of a composition; its answers also name the numerical engine and the reason for its choice."""
 
     event: Event
     adjacency: Adjacency
     directions: tuple[Composition, ...] = field(repr=False)
 
     def epsilon_answer(self, delta: float) -> Answer:
-        """Return the bracket of epsilon at ``delta``, with the engine used."""
+        """Return lower and upper bounds on epsilon at ``delta``, with the name of the engine used."""
         target = checks.small_delta("delta", delta, DELTA)
         answer = solve_epsilon(self.directions, target)
         most = solve_epsilon(self.directions, 0.0).upper if target else math.inf  # epsilon falls with delta
         return replace(answer, lower=min(answer.lower, most), upper=most) if answer.upper > most else answer
 
     def delta_answer(self, epsilon: float) -> Answer:
-        """Return the bracket of delta at ``epsilon``, with the engine used."""
+        """Return lower and upper bounds on delta at ``epsilon``, with the name of the engine used."""
         return solve_delta(self.directions, checks.nonnegative("epsilon", epsilon, EPSILON))
 
     def epsilon_estimate(self, delta: float) -> float:
-        """Return epsilon of the first direction alone, for searches (`calibrate`).
+        """Return an estimate of epsilon in the first direction alone, for searches such as `calibrate`.
 
-        The estimate is faster than `epsilon`, but it is not a bound.
+        The estimate is faster to compute than `epsilon`, but it is not a bound.
         """
         return estimate_epsilon(self.directions[0], checks.positive_delta("delta", delta, DELTA))
 
@@ -151,10 +154,10 @@ class ComposedProfile(PrivacyProfile):
         return self.curve().tradeoff(false_positive_rate)
 
     def curve(self) -> "CurveProfile":
-        """Return the same profile prepared for many queries: fast brackets of delta, of relative width 1e-3.
+        """Return the same profile prepared for many queries: it bounds delta quickly, with a relative width of 1e-3.
 
-        Each call returns a new curve. Within its brackets, the answers of one curve depend on its earlier queries. Use
-        a new curve for each statement or explanation to make the numbers reproducible.
+        Each call returns a new curve. All bounds of a curve are valid, but their exact values depend on its earlier
+        queries. Use a new curve for each statement or explanation to make the numbers reproducible.
         """
         return CurveProfile(self, ProfileCurve.of(self.directions))
 
@@ -198,9 +201,9 @@ class CurveProfile(PrivacyProfile):
         return tradeoff_from_delta(self.delta_for_rates, false_positive_rate)
 
     def delta_for_rates(self, epsilon: float) -> float:
-        """Return an upper bound on delta at ``epsilon``, sufficient for an attacker's rates.
+        """Return an upper bound on delta at ``epsilon``, accurate enough to bound an attacker's error rates.
 
-        Its bracket may have any width once the bound is at most 1e-9.
+        A bound of at most 1e-9 is not refined further, because it hardly changes the error rates.
         """
         return self.readings.delta_bracket(checks.nonnegative("epsilon", epsilon, EPSILON), enough=RATE)[1]
 
@@ -226,11 +229,11 @@ class ReplaceOneReading(PrivacyProfile):
         return replace_one_profile(self.wider)
 
     def epsilon_answer(self, delta: float) -> Answer:
-        """Return the bracket of T4's bound on epsilon at ``delta``."""
+        """Return lower and upper bounds on T4's epsilon at ``delta``, with the name of the method."""
         return Answer(*self._bound.epsilon_bracket(delta), "group", "accounted under add_remove, then read by T4")
 
     def delta_answer(self, epsilon: float) -> Answer:
-        """Return the bracket of T4's bound on delta at ``epsilon``."""
+        """Return lower and upper bounds on T4's delta at ``epsilon``, with the name of the method."""
         return Answer(*self._bound.delta_bracket(epsilon), "group", "accounted under add_remove, then read by T4")
 
     def epsilon(self, delta: float) -> float:
@@ -254,7 +257,7 @@ class ReplaceOneReading(PrivacyProfile):
         return self.curve().tradeoff(false_positive_rate)
 
     def curve(self) -> PrivacyProfile:
-        """Return T4's bound on the curve of the add/remove profile, for many queries."""
+        """Return the same profile prepared for many queries: T4 applied to the curve of the add/remove profile."""
         return replace_one_profile(self.wider.curve())
 
     @property
@@ -265,18 +268,18 @@ class ReplaceOneReading(PrivacyProfile):
 
 @dataclass(frozen=True)
 class ParallelProfile(PrivacyProfile):
-    """Largest profile of the parts of one `ParallelParts` event (T71)."""
+    """Pointwise maximum of the privacy profiles of the parts of one `ParallelParts` event (T71)."""
 
     event: Event
     adjacency: Adjacency
     parts: "tuple[AccountedProfile, ...]" = field(repr=False)
 
     def epsilon_answer(self, delta: float) -> Answer:
-        """Return the bracket of the largest epsilon of a part at ``delta``."""
+        """Return lower and upper bounds on the largest epsilon of any part at ``delta``."""
         return _largest([part.epsilon_answer(delta) for part in self.parts])
 
     def delta_answer(self, epsilon: float) -> Answer:
-        """Return the bracket of the largest delta of a part at ``epsilon``."""
+        """Return lower and upper bounds on the largest delta of any part at ``epsilon``."""
         return _largest([part.delta_answer(epsilon) for part in self.parts])
 
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
@@ -335,7 +338,7 @@ class LargestCurve(PrivacyProfile):
 
 @dataclass(frozen=True)
 class SelectionProfile(PrivacyProfile):
-    """Bounds on the profile of one `BestOf` event: proved bounds above, an explicit scorer below (T80)."""
+    """Privacy profile of one `BestOf` event: upper bounds from theorems, lower bounds from explicit scores (T80)."""
 
     event: BestOf
     adjacency: Adjacency
@@ -364,13 +367,13 @@ class SelectionProfile(PrivacyProfile):
         return min(found, self._largest_convex(epsilon)) if found > LARGE_DELTA else found
 
     def epsilon_answer(self, delta: float) -> Answer:
-        """Return the bracket of epsilon at ``delta``, with the engine used."""
+        """Return lower and upper bounds on epsilon at ``delta``, with the name of the engine used."""
         upper = self.epsilon(delta)
         attacks = [self.event.attack(direction) for direction in self._directions]
         return Answer(max(attack.epsilon(delta) for attack in attacks), upper, "selection", SELECTION)
 
     def delta_answer(self, epsilon: float) -> Answer:
-        """Return the bracket of delta at ``epsilon``, with the engine used."""
+        """Return lower and upper bounds on delta at ``epsilon``, with the name of the engine used."""
         upper = self.delta(epsilon)
         attacks = [self.event.attack(direction) for direction in self._directions]
         return Answer(max(attack.delta(epsilon) for attack in attacks), upper, "selection", SELECTION)
@@ -386,7 +389,7 @@ class SelectionProfile(PrivacyProfile):
         return answer.lower, answer.upper
 
     def curve(self) -> "SelectionProfile":
-        """Return the same profile; its upper bounds are prepared for many queries."""
+        """Return this profile itself, because its upper bounds are already prepared for many queries."""
         return self
 
     @property

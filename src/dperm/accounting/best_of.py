@@ -35,7 +35,7 @@ ALLOWANCE = 1e-13
 
 @dataclass(frozen=True)
 class BestOf(SingleEvent):
-    """Best of a random number of runs of one mechanism, selected by a score in the output of each run (T80).
+    """Private selection: the best of a random number of runs of one mechanism, by a score in each run's output (T80).
 
     The number K of runs is drawn from a public distribution, independently of the data. The mechanism runs K times with
     fresh randomness. Only the output with the highest score is released; ties are broken by independent random numbers.
@@ -47,17 +47,18 @@ class BestOf(SingleEvent):
       scoring (T71), one `ParallelParts` event describes both.
     - The runs are independent and identically distributed. Bayesian optimization, successive halving and early stopping
       across runs are not covered.
-    - K and the outputs of all other runs stay secret. Elapsed time can reveal K.
+    - K and the outputs of all other runs must stay secret. Elapsed time can reveal K.
     - A failed run counts as an output with the lowest score.
 
-    The upper bound on delta is the smallest of the bounds in T80, T80a, T81, T83, T150 and T151, each rounded up. The
+    The upper bound on delta is the smallest of several proved bounds, each rounded up (T80 to T83, T150, T151). The
     lower bound on delta comes from explicit scoring rules for the pair of distributions that dominates one run. In a
     composition with other events (T82), a discrete dominating pair represents the selection. The lower and upper bounds
     of `account` then enclose the privacy profile of this composition with the discrete pair.
 
-    Budgets with (epsilon, delta) limits accept every selection. Budgets with RDP limits accept every selection with a
-    Rényi curve (T83). Budgets with pure, zCDP or GDP limits accept a selection only if its runs are epsilon-DP; they
-    derive the charge from the epsilon of T81.
+    A budget with an (epsilon, delta) limit accepts a selection if the selection has a finite epsilon at the delta of
+    one charge. A budget with an RDP limit accepts a selection if T83 gives its Rényi curve or if its runs are
+    epsilon-DP. A budget with a pure, zCDP or GDP limit accepts a selection only if its runs are epsilon-DP. Such a
+    budget derives the charge from the epsilon of T81.
 
     Parameters
     ----------
@@ -98,8 +99,8 @@ class BestOf(SingleEvent):
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Return the adjacency under which the privacy loss is computed.
 
-        This is the argument ``adjacency``, or add/remove if the loss of an event in a run is converted from add/remove
-        (T4).
+        The result is the argument ``adjacency``, with one exception. It is add/remove if theorem T4 converts the
+        privacy loss of an event in a run from add/remove to replace-one.
 
         Parameters
         ----------
@@ -114,7 +115,7 @@ class BestOf(SingleEvent):
         Raises
         ------
         AdjacencyError
-            If no theorem covers one of the events under ``adjacency``.
+            If no theorem covers one of the events in a run under ``adjacency``.
         """
         readings = {single.reading(adjacency) for single, _ in self.event.singles()}
         return adjacency if readings == {adjacency} else Adjacency.ADD_REMOVE
@@ -125,7 +126,7 @@ class BestOf(SingleEvent):
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------
@@ -140,7 +141,7 @@ class BestOf(SingleEvent):
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------
@@ -161,7 +162,7 @@ class BestOf(SingleEvent):
         epsilon
             Any finite number.
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------
@@ -186,7 +187,7 @@ class BestOf(SingleEvent):
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------
@@ -198,10 +199,11 @@ class BestOf(SingleEvent):
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
         """Return an upper bound on the Rényi curve of the selection (T83).
 
-        Let tau be the curve of one run, let f(x) = E x^K, and let u be the probability that one run has a higher score
-        than the released output. The selection multiplies the likelihood ratio of this output by at most e^{r(u)}, with
-        the function r of T80. The bound is tau(alpha) + sup_u {log f'(1 - u) + (alpha - 1) r(u)}/(alpha - 1), plus a
-        term for P(K = 0).
+        Let tau be the Rényi curve of one run, and let f(x) = E x^K. Let u be the probability that one run has a higher
+        score than the released output. Let phi(u) be the largest probability, on the neighbouring data set, of a set of
+        outputs with probability at most u. The selection multiplies the likelihood ratio of the released output by at
+        most e^{r(u)}, where r(u) = log f'(1 - u) - log f'(1 - phi(u)) (T80). The bound is
+        tau(alpha) + sup_u {log f'(1 - u) + (alpha - 1) r(u)}/(alpha - 1), with an additional term for P(K = 0).
 
         Parameters
         ----------
@@ -218,7 +220,7 @@ class BestOf(SingleEvent):
         Raises
         ------
         ConversionError
-            If an event in a run has no Rényi curve, or its loss is converted from add/remove (T4).
+            If an event in a run has no Rényi curve, or if T4 converts its privacy loss from add/remove to replace-one.
         """
         if self.reading(adjacency) is not adjacency:
             raise ConversionError(
@@ -252,7 +254,7 @@ class BestOf(SingleEvent):
         return (*SELECTION_TAGS, *sorted(found - {*SELECTION_TAGS}))
 
     def fields(self) -> Json:
-        """Return the number of runs as JSON-serialisable data; the serializer adds the event of a run."""
+        """Return the distribution of the number of runs as JSON-serialisable data; the serializer adds the event."""
         return {"runs": self.runs.fields()}
 
     def _one_run(self, epsilon: float, direction: Direction) -> float:
@@ -269,7 +271,7 @@ def adjacency_of(direction: Direction) -> Adjacency:
 
 
 def _both(selection: BestOf, direction: Direction) -> tuple[Composition, Composition, Runs]:
-    """Return the losses of one run in this direction and in the opposite one, and the law of K."""
+    """Return the privacy losses of one run in this direction and in the opposite one, and the law of K."""
     run, mirrored = (composition_of(selection.event, one) for one in (direction, REVERSED[direction]))
     return run, mirrored, selection.runs
 

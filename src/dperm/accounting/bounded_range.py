@@ -26,28 +26,27 @@ class BoundedRange(SingleEvent):
     The length of the interval is called the range of the mechanism. The exponential mechanism has range epsilon if it
     selects with probability proportional to e^{epsilon u / (2 Delta)}, where the utility u has sensitivity Delta. For
     monotone utilities, the exponent may be epsilon u / Delta (T8). Report-noisy-max with Gumbel noise is equivalent to
-    the exponential mechanism. For a general epsilon-DP mechanism, only the range 2 epsilon is known; declare such a
-    mechanism as `Pure`.
+    the exponential mechanism. The range of an arbitrary epsilon-DP mechanism can be as large as 2 epsilon; declare such
+    a mechanism as `Pure`.
 
     The accountant uses three consequences of T74a:
 
-    - (epsilon, delta), alone and in a composition: the pair of distributions whose privacy profile is the supremum over
-      all mechanisms of this range. For a single release, the supremum is attained; in a composition, the pair gives an
-      upper bound.
+    - (epsilon, delta): the supremum of the privacy profiles of all mechanisms of this range is the profile of one pair
+      of distributions. For a single release, the supremum is attained. In a composition, the pair gives an upper bound.
     - RDP and zCDP: the Rényi curve is at most alpha epsilon^2 / 8, so the mechanism is rho-zCDP with
       rho = epsilon^2 / 8.
-    - GDP: mu = 2 Phi^-1(e^{epsilon/2}/(1 + e^{epsilon/2})), the same mu as for an (epsilon/2)-DP mechanism. Here Phi is
-      the standard normal distribution function.
+    - GDP: the mechanism is mu-GDP with mu = 2 Phi^-1(e^{epsilon/2}/(1 + e^{epsilon/2})), the same mu as for an
+      (epsilon/2)-DP mechanism. Here Phi is the standard normal distribution function.
 
-    By T4, a mechanism of range epsilon under add/remove has at most range 2 epsilon under replace-one. A range under
-    replace-one implies nothing under add/remove.
+    By theorem T4, a mechanism of range epsilon under add/remove has at most range 2 epsilon under replace-one. A range
+    under replace-one implies nothing under add/remove.
 
     Parameters
     ----------
     epsilon
         Length of the interval, from 0 to 500.
     adjacency
-        Adjacency of the range, "add_remove" or "replace_one".
+        Neighbouring relation under which the range is epsilon, "add_remove" or "replace_one".
 
     Examples
     --------
@@ -69,7 +68,7 @@ class BoundedRange(SingleEvent):
         object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
 
     def width(self, adjacency: Adjacency) -> float:
-        """Return the length of the interval of losses under ``adjacency``, doubled if T4 converts the range.
+        """Return the length of the interval of privacy losses under ``adjacency``, doubled if T4 converts the range.
 
         Parameters
         ----------
@@ -86,7 +85,8 @@ class BoundedRange(SingleEvent):
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Return the adjacency under which the privacy loss is computed.
 
-        This is the argument ``adjacency``: if necessary, T4 converts a range declared under add/remove to replace-one.
+        The result is the argument ``adjacency``. Under replace-one, theorem T4 (group privacy) converts a range
+        declared under add/remove.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class BoundedRange(SingleEvent):
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------
@@ -150,7 +150,7 @@ class BoundedRange(SingleEvent):
         return up_array(np.minimum(alpha * (width * width / 8), width))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the theorem tag T74a, and also T4 if the range is converted.
+        """Return the theorem tag T74a, and also T4 if the range is converted to replace-one.
 
         Parameters
         ----------

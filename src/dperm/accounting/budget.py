@@ -4,14 +4,14 @@
 
 Every run follows the same order:
 
-1. plan, from public constants;
-2. ``budget.check(event)``: refuse early, before reading the data;
-3. enforce the bounds on the data (may raise; nothing has been charged);
-4. ``reserve``, then compute and draw noise, then ``commit`` the digest of the release.
+1. plan the run from public constants;
+2. call ``budget.check(event)``, which refuses an uncovered event before the data are read;
+3. enforce the bounds on the data, which may raise an error before anything is charged;
+4. call ``reserve``, compute the release and draw its noise, then ``commit`` the digest of the release.
 
 **There are no refunds.** A reservation is charged before any noise is drawn. A later failure may still reveal
-information through its error, its timing or partial output. Its reservation is therefore burned: closed, and still
-charged.
+information through its error, its timing or partial output. The reservation of a failed run is therefore burned: it is
+closed, and it stays charged.
 
 `dperm.accounting.memory_budget` implements the protocol in memory, `dperm.ledger` in a file or a database.
 """
@@ -51,11 +51,11 @@ class Reservation(Protocol):
 
     @property
     def repeated(self) -> bool:
-        """Whether the request id was already reserved. If True, **draw no noise**: one charge pays for one release."""
+        """Whether the request id was already reserved. If True, **draw no noise**: a charge covers only one release."""
 
     @property
     def receipt(self) -> Mapping[str, object]:
-        """Location of the budget entry and amounts spent, as public JSON data to store with the release."""
+        """Position of the entry in the budget and the amounts spent, as public JSON data to store with the release."""
 
     def commit(self, digest: str) -> None:
         """Close the reservation with the digest of the release.
@@ -119,18 +119,19 @@ class Reservation(Protocol):
     def take_over(self, draws: int) -> int:
         """Make this object the only holder of the reservation, and record this durably.
 
-        A resumable run leases its noise draws from the reservation. Every draw leased to an earlier holder counts as
-        made. All holders together therefore never make more draws than the last lease allows.
+        The holder of a reservation is the only run that may draw noise under it. A resumable run calls ``lease`` before
+        it draws noise. When another run takes over, all draws leased so far count as made, even if they were not made.
+        All holders together therefore never make more draws than were leased.
 
         Parameters
         ----------
         draws
-            Number of draws that this run has already made.
+            Number of noise draws already made according to the checkpoint of this run.
 
         Returns
         -------
         int
-            Number of draws to count as made, at least ``draws``.
+            Number of noise draws that count as made, at least ``draws``.
 
         Raises
         ------
@@ -139,14 +140,15 @@ class Reservation(Protocol):
         """
 
     def lease(self, draws: int) -> None:
-        """Allow this holder ``draws`` noise draws in total, and record this durably before the first draw.
+        """Set the number of noise draws permitted under the reservation, and record it durably before they are made.
 
-        A smaller number than in an earlier call returns unused draws.
+        The number includes the draws of earlier holders. A smaller number than in an earlier call gives back unused
+        draws.
 
         Parameters
         ----------
         draws
-            Total number of noise draws.
+            Total number of noise draws permitted under the reservation.
 
         Raises
         ------
@@ -168,7 +170,7 @@ class Reservation(Protocol):
 
 @runtime_checkable
 class Budget(Protocol):
-    """Protocol for a privacy budget, whose limit holds for adaptively chosen events (T14)."""
+    """Protocol for a privacy budget, which enforces its limit even if the events are chosen adaptively (T14)."""
 
     def check(self, event: Event) -> None:
         """Check that the remaining budget covers ``event``, without charging it.
@@ -183,14 +185,14 @@ class Budget(Protocol):
         BudgetError
             If the remaining budget does not cover the event.
         AdjacencyError, ConversionError
-            If the cost of the event cannot be computed under the budget's adjacency, or cannot be expressed in the
-            budget's unit.
+            If no theorem gives the cost of the event under the budget's adjacency and for its kind of guarantee, such
+            as zCDP.
         """
 
     def reserve(
         self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
     ) -> Reservation:
-        """Charge ``event`` immediately, or raise an error and charge nothing.
+        """Charge ``event`` and return its reservation; if an error is raised, nothing is charged.
 
         Parameters
         ----------
@@ -200,7 +202,8 @@ class Budget(Protocol):
             Identifier that makes the call idempotent. A second call with the same id and the same event charges nothing
             and returns the same reservation, marked as ``repeated``.
         facts
-            Public JSON data about the run to store with the event, such as a note that a seed makes it NOT PRIVATE.
+            Public JSON data about the run to store with the event, such as a note that a fixed seed makes the release
+            NOT PRIVATE.
 
         Returns
         -------
@@ -212,8 +215,8 @@ class Budget(Protocol):
         BudgetError
             If the remaining budget does not cover the event, or ``request_id`` was used for a different event.
         AdjacencyError, ConversionError
-            If the cost of the event cannot be computed under the budget's adjacency, or cannot be expressed in the
-            budget's unit.
+            If no theorem gives the cost of the event under the budget's adjacency and for its kind of guarantee, such
+            as zCDP.
         """
 
 
@@ -222,11 +225,11 @@ class Resumable(Protocol):
 
     @property
     def resumes(self) -> bool:
-        """Whether this run continues an earlier run with an open reservation."""
+        """Whether this run resumes an earlier run whose reservation is still open."""
 
     @property
     def can_go_on(self) -> bool:
-        """Whether the run could be resumed after a failure at this point; if so, its reservation stays open."""
+        """Whether the run can be resumed after a failure at this point; if so, its reservation stays open."""
 
 
 @contextmanager
@@ -238,26 +241,26 @@ def charged(
     facts: Mapping[str, object] | None = None,
     resumable: Resumable | None = None,
 ) -> Iterator[Reservation]:
-    """Charge ``event`` to ``budget`` before a ``with`` block starts, and run a release inside the block.
+    """Charge ``event`` to ``budget`` when a ``with`` block is entered; the block computes the release.
 
-    If the block raises an exception, the reservation is burned: it is closed, and the charge is not refunded. The
-    exception propagates, with a note about the charge. If the block ends without ``commit`` or ``burn``, the
+    If the block raises an exception, an open reservation is burned: it is closed, and the charge is not refunded. The
+    exception propagates, with a note about the charge. If the block ends without a call of ``commit`` or ``burn``, the
     reservation is burned as well, and a DpermWarning is issued.
 
     Parameters
     ----------
     budget
-        Budget to charge. None charges nothing and yields a reservation without any effect.
+        Budget to charge. None charges nothing and yields a reservation that has no effect.
     event
         Event to charge.
     request_id
         Identifier of the release. The same identifier is never charged twice.
     facts
-        Public JSON data to store with the event.
+        Public JSON data about the run to store with the event.
     resumable
-        Run that can be resumed after a failure without drawing more noise in total than ``event`` declares. If the run
-        can continue after an exception, its reservation stays open instead of being burned. The resumed run then uses
-        this reservation.
+        Run that can be resumed after a failure, without more noise draws in total than ``event`` declares. If the run
+        can be resumed after an exception, its reservation stays open instead of being burned. The resumed run then uses
+        this reservation and is not charged again.
 
     Yields
     ------
@@ -267,11 +270,11 @@ def charged(
     Raises
     ------
     BudgetError
-        Before the block starts, if the budget does not cover the event, or if ``request_id`` was already used: a second
-        run would draw noise twice for one charge.
+        Before the block starts, if the budget does not cover the event, or if ``request_id`` was already used by
+        another run. A second run under one charge would release more than the charge covers.
     AdjacencyError, ConversionError
-        Before the block starts, if the cost of the event cannot be computed under the budget's adjacency, or cannot be
-        expressed in the budget's unit.
+        Before the block starts, if no theorem gives the cost of the event under the budget's adjacency and for its kind
+        of guarantee, such as zCDP.
     ParameterError
         If ``budget`` is neither a budget nor None.
 
@@ -334,7 +337,7 @@ def superseded(request_id: object) -> SupersededError:
 
 
 def recorded_stage(name: str, request_id: object) -> BudgetError:
-    """Return the error for a stage that is recorded with other facts.
+    """Return the error for a stage that is already recorded with different facts.
 
     Parameters
     ----------
@@ -426,7 +429,7 @@ def checked_budget(budget: object) -> Budget:
 
 @dataclass(frozen=True)
 class _Unbudgeted:
-    """Reservation of a run charged to no budget."""
+    """Reservation of a run without a budget; it records nothing."""
 
     state = State.RESERVED
     repeated = False

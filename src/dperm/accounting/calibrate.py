@@ -29,30 +29,38 @@ def calibrate(
     bounds: tuple[float, float] = (1e-2, 1e8),
     relative: float = 1e-6,
 ) -> float:
-    """Return the parameter at which ``family`` meets (epsilon, delta)-DP, rounded in the safe direction.
+    """Return the parameter at which the event of ``family`` is (epsilon, delta)-DP, rounded in the safe direction.
 
     Parameters
     ----------
     family
-        Function from one positive parameter to an event. Epsilon must be monotone in the parameter. The parameter may
-        be a noise multiplier, a sampling rate, or a number of steps (``lambda k: step * int(k)``), for example.
-    epsilon, delta, adjacency
-        Privacy target.
+        Function that maps one positive number, the parameter, to an event. The epsilon of the event must be monotone in
+        the parameter. Examples of parameters are a noise multiplier, a sampling rate, and a number of steps
+        (``lambda k: step * int(k)``).
+    epsilon
+        Target epsilon, positive.
+    delta
+        Target delta, in [0, 1).
+    adjacency
+        Neighbouring relation of the target, "add_remove" or "replace_one". It is required: None raises AdjacencyError.
     bounds
         Search interval (low, high) for the parameter, such as (1e-6, 1.0) for a sampling rate.
     relative
-        Target relative error of the parameter.
+        Relative accuracy of the parameter, positive.
 
     Returns
     -------
     float
-        Parameter at which the certified epsilon at ``delta`` is at most ``epsilon``. The accountant certifies exactly
-        the returned value, in all directions of the adjacency.
+        Parameter whose event has an epsilon of at most ``epsilon`` at ``delta``. The accountant verifies this for the
+        returned value itself, in all directions of the adjacency.
 
     Raises
     ------
     AssumptionError
-        If no parameter within ``bounds`` meets the target, or if every parameter does.
+        If no parameter within ``bounds`` meets the target, if every parameter within ``bounds`` meets it, or if the
+        accountant cannot verify the parameter found.
+    AdjacencyError
+        If ``adjacency`` is None, or no theorem covers the event under ``adjacency``.
     ParameterError
         If an argument is out of range, or ``family`` does not return an event.
 

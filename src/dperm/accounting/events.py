@@ -34,6 +34,8 @@ def _relative_sensitivity(adjacency: Adjacency) -> float:
 class Gaussian(SingleEvent):
     """Gaussian mechanism: noise N(0, (noise_multiplier * s)^2 I) on a statistic with L2 sensitivity s (T6).
 
+    The sensitivity s refers to one record added or removed. Under replace-one, the sensitivity is taken to be 2 s.
+
     Parameters
     ----------
     noise_multiplier
@@ -59,12 +61,15 @@ class Gaussian(SingleEvent):
         )
 
     def law(self, direction: Direction) -> GaussianLoss:
-        """Return the privacy loss distribution of T6, with mu = 1/noise_multiplier; replace-one doubles mu.
+        """Return the privacy loss distribution N(mu^2/2, mu^2) of Gaussian noise (T6).
+
+        Here mu is the sensitivity divided by the standard deviation of the noise. It is 1/noise_multiplier under
+        add/remove and 2/noise_multiplier under replace-one.
 
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------
@@ -114,6 +119,8 @@ class Gaussian(SingleEvent):
 class Laplace(SingleEvent):
     """Laplace mechanism: noise of scale noise_multiplier * s on a statistic with L1 sensitivity s (T5).
 
+    The sensitivity s refers to one record added or removed. Under replace-one, the sensitivity is taken to be 2 s.
+
     Parameters
     ----------
     noise_multiplier
@@ -138,14 +145,16 @@ class Laplace(SingleEvent):
         )
 
     def law(self, direction: Direction) -> LaplaceLoss:
-        """Return the privacy loss distribution of T5, with epsilon = 1/noise_multiplier; replace-one doubles epsilon.
+        """Return the privacy loss distribution of Laplace noise (T5).
 
-        A shift along one coordinate axis is an extreme point of the L1 ball, so it dominates all other shifts.
+        The pure epsilon is 1/noise_multiplier under add/remove and 2/noise_multiplier under replace-one. The
+        distribution is valid for statistics of any dimension. A shift of the statistic along one coordinate axis is an
+        extreme point of the L1 ball, so it dominates all other shifts.
 
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------
@@ -193,10 +202,11 @@ class Laplace(SingleEvent):
 
 @dataclass(frozen=True)
 class Approximate(SingleEvent):
-    """Any (epsilon, delta)-DP mechanism, known only by its guarantee under the declared adjacency.
+    """Any (epsilon, delta)-DP mechanism, described only by its guarantee under one adjacency.
 
-    The privacy loss distribution of the event dominates those of all such mechanisms (T14). T4 converts an add/remove
-    guarantee to replace-one; a replace-one guarantee implies nothing under add/remove.
+    The event is accounted for with a privacy loss distribution that dominates all such mechanisms (T14). Theorem T4
+    (group privacy) converts an add/remove guarantee to replace-one. A replace-one guarantee implies nothing under
+    add/remove.
 
     Parameters
     ----------
@@ -205,7 +215,7 @@ class Approximate(SingleEvent):
     delta
         Delta of the guarantee, in [0, 1).
     adjacency
-        Adjacency of the guarantee, "add_remove" or "replace_one".
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Examples
     --------
@@ -229,7 +239,8 @@ class Approximate(SingleEvent):
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Return the adjacency under which the privacy loss is computed.
 
-        This is the argument ``adjacency``: if necessary, T4 converts a guarantee under add/remove to replace-one.
+        The result is the argument ``adjacency``. Under replace-one, theorem T4 (group privacy) converts a guarantee
+        declared under add/remove.
 
         Parameters
         ----------
@@ -244,19 +255,19 @@ class Approximate(SingleEvent):
         Raises
         ------
         AdjacencyError
-            If the guarantee is a replace-one guarantee and ``adjacency`` is add/remove.
+            If the guarantee is declared under replace-one and ``adjacency`` is add/remove.
         """
         return declared_reading(self, adjacency)
 
     def law(self, direction: Direction) -> AtomicLoss:
         """Return the privacy loss distribution of the pair that dominates all (epsilon, delta)-DP mechanisms (T14).
 
-        T4 converts an add/remove guarantee to (2 epsilon, delta (1 + e^epsilon)) under replace-one.
+        Theorem T4 converts an add/remove guarantee to (2 epsilon, delta (1 + e^epsilon)) under replace-one.
 
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------
@@ -269,7 +280,7 @@ class Approximate(SingleEvent):
         return response_loss(self.epsilon, self.delta)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve of the worst epsilon-DP mechanism, if delta is 0 (T16).
+        """Return the largest Rényi curve of any epsilon-DP mechanism; delta must be 0 (T16).
 
         Parameters
         ----------
@@ -297,7 +308,7 @@ class Approximate(SingleEvent):
         return rdp.pure_rdp(orders, self.epsilon * (2 if doubled else 1))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the theorem tag T14, and also T4 if the guarantee is converted.
+        """Return the theorem tag T14, and also T4 if the guarantee is converted to replace-one.
 
         Parameters
         ----------
@@ -318,14 +329,16 @@ class Approximate(SingleEvent):
 
 @dataclass(frozen=True)
 class Pure(SingleEvent):
-    """Any epsilon-DP mechanism, known only by its guarantee (T13): `Approximate` with delta = 0.
+    """Any epsilon-DP mechanism, described only by its guarantee under one adjacency (T13).
+
+    The event is equivalent to `Approximate` with delta = 0.
 
     Parameters
     ----------
     epsilon
         Epsilon of the guarantee, from 0 to 500.
     adjacency
-        Adjacency of the guarantee, "add_remove" or "replace_one".
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
     Examples
     --------
@@ -350,7 +363,8 @@ class Pure(SingleEvent):
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Return the adjacency under which the privacy loss is computed.
 
-        This is the argument ``adjacency``: if necessary, T4 converts a guarantee under add/remove to replace-one.
+        The result is the argument ``adjacency``. Under replace-one, theorem T4 (group privacy) converts a guarantee
+        declared under add/remove.
 
         Parameters
         ----------
@@ -365,19 +379,19 @@ class Pure(SingleEvent):
         Raises
         ------
         AdjacencyError
-            If the guarantee is a replace-one guarantee and ``adjacency`` is add/remove.
+            If the guarantee is declared under replace-one and ``adjacency`` is add/remove.
         """
         return declared_reading(self, adjacency)
 
     def law(self, direction: Direction) -> AtomicLoss:
         """Return the privacy loss distribution of randomized response, which dominates all epsilon-DP mechanisms (T13).
 
-        T4 converts an add/remove guarantee to 2 epsilon under replace-one.
+        Theorem T4 converts an add/remove guarantee to 2 epsilon under replace-one.
 
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------
@@ -387,7 +401,7 @@ class Pure(SingleEvent):
         return self._general.law(direction)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve of the worst epsilon-DP mechanism (T16).
+        """Return the largest Rényi curve of any epsilon-DP mechanism (T16).
 
         Parameters
         ----------
@@ -404,7 +418,7 @@ class Pure(SingleEvent):
         return self._general.rdp(orders, adjacency)
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the theorem tag T13, and also T4 if the guarantee is converted.
+        """Return the theorem tag T13, and also T4 if the guarantee is converted to replace-one.
 
         Parameters
         ----------
@@ -444,10 +458,10 @@ def declared_reading(event: _Declared, adjacency: Adjacency) -> Adjacency:
 
 @dataclass(frozen=True)
 class RandomizedResponse(SingleEvent):
-    """Randomized response on k values: the answer is true with probability e^epsilon/(e^epsilon + k - 1) (T9).
+    """Randomized response on k values: the true value is sent with probability e^epsilon/(e^epsilon + k - 1) (T9).
 
-    Otherwise the answer is one of the other values, chosen uniformly. The mechanism is local: every record sends its
-    own answer, so the number of records is public. The guarantee is therefore proved only under replace-one.
+    Otherwise one of the other values is sent, chosen uniformly. The mechanism is local: every record sends its own
+    answer, so the number of records is public. The guarantee is therefore proved only under replace-one.
 
     Parameters
     ----------
@@ -500,12 +514,12 @@ class RandomizedResponse(SingleEvent):
         return adjacency
 
     def law(self, direction: Direction) -> AtomicLoss:
-        """Return the privacy loss distribution of randomized response (T9).
+        """Return the privacy loss distribution of randomized response on k values (T9).
 
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------

@@ -64,26 +64,29 @@ class MemoryEntry:
 class MemoryBudget:
     """Thread-safe `Budget` in memory, for events that may be chosen adaptively.
 
-    All charged events together satisfy the guarantee ``limit``, however the events were chosen and whenever charging
-    stopped. The sum of the costs never exceeds the limit (T14; `dperm.accounting.filters.rules` describes the rule for
-    each kind of guarantee). Composing the profiles of adaptively chosen events and stopping at the limit would **not**
-    be valid. Declare each event as a whole before it runs. For example, declare the thousand steps of a training run as
-    one event, so that the accountant composes the steps exactly.
+    All charged events together satisfy the guarantee ``limit``. This holds even if each event, and the decision to
+    stop, depend on earlier releases. Every event has a cost, and the sum of the costs never exceeds the limit (T14).
+    `dperm.accounting.filters.rules` describes the cost for each kind of guarantee. Each cost is rounded up to a
+    floating-point number, and costs are added as exact fractions.
 
-    Each cost is rounded up to a floating-point number, and costs are added as exact fractions.
+    Composing the privacy profiles of adaptively chosen events, and stopping when the result reaches the limit, would
+    **not** be valid. The parameters and the number of steps of each event must therefore be declared before it runs.
+    For example, declare the thousand steps of a training run as one event. The accountant then composes the steps
+    exactly.
 
     Parameters
     ----------
     limit
         Guarantee of type PureDP, ApproxDP, ZCDP, GDP or RDP. Events are accounted for under its adjacency.
     blocks
-        Number of events that share the delta of an ApproxDP limit equally. It is required for ApproxDP limits, and must
-        be None for other limits.
+        Number of events among which the delta of an ApproxDP limit is divided equally. If delta > 0, no more than
+        ``blocks`` events can be charged. Required for ApproxDP limits; must be None for other limits.
     composition
-        Rule for an ApproxDP limit; other limits accept only the default. "basic" adds the epsilons of the events, and
-        divides delta among the events. "advanced", for delta > 0, adds the squares of the epsilons. It divides half of
-        delta among the events, and spends the other half on the composition (T14a). Compared with "basic", "advanced"
-        allows more events if their epsilons are small, and fewer events if their epsilons are large.
+        Composition rule for an ApproxDP limit; other limits accept only the default. The rule "basic" adds the epsilons
+        of the events, and divides delta equally among ``blocks`` events. The rule "advanced" requires delta > 0. It
+        adds the squares of the epsilons, divides half of delta among ``blocks`` events, and spends the other half on
+        the composition (T14a). Compared with "basic", it allows more events if their epsilons are small, and fewer
+        events if their epsilons are large.
 
     Examples
     --------
@@ -113,15 +116,15 @@ class MemoryBudget:
 
     @property
     def adjacency(self) -> Adjacency:
-        """Adjacency used to account for the events."""
+        """Neighbouring relation under which the events are accounted for."""
         return self._limit.adjacency
 
     @property
     def spent(self) -> dict[str, float]:
-        """Sums of the charged costs, rounded up, keyed by the name of the cost ("epsilon", "rho", ...).
+        """Sum of each charged cost, rounded up, keyed by the name of the cost ("epsilon", "rho", ...).
 
-        The sums are plain numbers, because the total cost of adaptively chosen events is not a guarantee (T14). The
-        guarantee is ``limit``.
+        The sums are plain numbers and not a guarantee, because the events may be chosen adaptively (T14). The guarantee
+        of the budget is ``limit``.
         """
         return {name: round_up(used) for name, used in zip(self._filter.names, self._spent, strict=True)}
 
@@ -141,7 +144,7 @@ class MemoryBudget:
         return tuple(self._entries)
 
     def check(self, event: Event) -> None:
-        """Raise an error if ``reserve`` would now raise an error. Nothing is charged.
+        """Check that the remaining budget covers ``event``, without charging it.
 
         Parameters
         ----------
@@ -151,10 +154,10 @@ class MemoryBudget:
         Raises
         ------
         BudgetError
-            If the limit does not cover the event.
+            If the remaining budget does not cover the event.
         AdjacencyError, ConversionError
-            If the cost of the event cannot be computed under the budget's adjacency, or cannot be expressed in the
-            budget's unit.
+            If no theorem gives the cost of the event under the budget's adjacency and for its kind of guarantee, such
+            as zCDP.
         """
         self._require_this_process()
         cost = price(self._filter, event)
@@ -163,7 +166,7 @@ class MemoryBudget:
     def reserve(
         self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
     ) -> "MemoryReservation":
-        """Charge ``event`` immediately, or raise an error and charge nothing.
+        """Charge ``event`` and return its reservation; if an error is raised, nothing is charged.
 
         Parameters
         ----------
@@ -183,10 +186,10 @@ class MemoryBudget:
         Raises
         ------
         BudgetError
-            If the limit does not cover the event, or ``request_id`` was used for a different event.
+            If the remaining budget does not cover the event, or ``request_id`` was used for a different event.
         AdjacencyError, ConversionError
-            If the cost of the event cannot be computed under the budget's adjacency, or cannot be expressed in the
-            budget's unit.
+            If no theorem gives the cost of the event under the budget's adjacency and for its kind of guarantee, such
+            as zCDP.
         """
         self._require_this_process()
         if request_id is not None:
@@ -410,12 +413,12 @@ class MemoryReservation:
         Parameters
         ----------
         draws
-            Number of draws that this run has already made.
+            Number of noise draws that this run has already made.
 
         Returns
         -------
         int
-            Number of draws to count as made, at least ``draws``.
+            Number of noise draws that count as made, at least ``draws``.
 
         Raises
         ------
@@ -425,7 +428,7 @@ class MemoryReservation:
         return self.budget._take_over(self.number, self.holder, draws)
 
     def lease(self, draws: int) -> None:
-        """Allow this holder ``draws`` noise draws in total.
+        """Set the total number of noise draws permitted under the reservation, including those of earlier holders.
 
         Parameters
         ----------

@@ -17,17 +17,19 @@ from dperm.privacy.adjacency import Adjacency, Direction
 
 @dataclass(frozen=True)
 class PerturbedObjective(SingleEvent):
-    """Objective perturbation with Gaussian noise: exact minimizer of a regularized empirical risk plus a random term.
+    """Objective perturbation with Gaussian noise: release of the exact minimizer of a randomly perturbed objective.
 
-    The minimized function of theta is
-    sum_i f(<x_i, theta>, y_i) + r(theta) + (Lambda/2) ||theta||^2 + <b, theta>, where b ~ N(0, sigma^2 I) is the noise.
-    Each record's loss is convex, L-Lipschitz and beta-smooth in theta. It depends on theta only through the score
-    <x_i, theta>, so its Hessian has rank at most one. The regularizer r is convex and public; Lambda > 0 (T42).
+    The minimized function of the coefficients theta is
+    sum_i f(<x_i, theta>, y_i) + r(theta) + (Lambda/2) ||theta||^2 + <b, theta>. Here x_i and y_i are the features and
+    the target of record i, Lambda > 0 is the regularization strength, and b ~ N(0, sigma^2 I) is the noise. The
+    regularizer r is convex and public (T42). The loss of each record is convex, L-Lipschitz and beta-smooth in theta.
+    It depends on theta only through the score <x_i, theta>, so its Hessian has rank at most one.
 
-    Under add/remove, the privacy loss is bounded by T40, or by T39 if the losses are not monotone. Both bounds include
-    c = log(1 + beta/Lambda), which bounds the effect of the Jacobian determinant of the noise (T37). Under replace-one,
-    the privacy loss is bounded by T41, which includes c only once. If the solver stops before the exact minimum, the
-    released model needs additional Gaussian noise, which is a second event (T43).
+    Under add/remove, theorem T40 bounds the privacy loss. If the losses are not monotone, theorem T39 bounds it. Both
+    bounds include the term c = log(1 + beta/Lambda), an upper bound on the change of the log-determinant of the
+    objective's Hessian if one record is added (T37). Under replace-one, theorem T41 bounds the privacy loss and
+    includes c only once. If the solver stops before the exact minimum, the released model needs additional Gaussian
+    noise, and this noise is a second event (T43).
 
     Parameters
     ----------
@@ -37,8 +39,8 @@ class PerturbedObjective(SingleEvent):
     curvature
         Ratio beta/Lambda of the smoothness of one record's loss to the regularization strength, from 0 to 1e100.
     monotone
-        Whether the derivative of a record's loss with respect to its score has the same sign at every theta (T40). It
-        is False for regression.
+        Whether the derivative of each record's loss with respect to its score has the same sign at every theta (T40).
+        Pass False for regression losses, whose derivative changes sign.
 
     Examples
     --------
@@ -60,7 +62,7 @@ class PerturbedObjective(SingleEvent):
         object.__setattr__(self, "monotone", checked_monotone(self.monotone))
 
     def bound(self, adjacency: Adjacency) -> BoundingLoss:
-        """Return a privacy loss that dominates the loss of every neighbouring pair, in either direction.
+        """Return a random variable that bounds the privacy loss of every neighbouring pair, in both directions.
 
         Parameters
         ----------
@@ -70,19 +72,19 @@ class PerturbedObjective(SingleEvent):
         Returns
         -------
         BoundingLoss
-            The bounding privacy loss.
+            Distribution of the bound.
         """
         return bounding_loss(self.noise_multiplier, self.curvature, adjacency, self.monotone)
 
     def law(self, direction: Direction) -> MirroredLoss:
-        """Return the privacy loss distribution of a symmetric pair that dominates the bound of T39, T40 or T41.
+        """Return the privacy loss distribution of a dominating pair, derived from the bound of T39, T40 or T41.
 
-        The same distribution holds for adding and for removing a record.
+        The pair is symmetric, so the distribution is the same for adding and for removing a record.
 
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------
@@ -93,7 +95,7 @@ class PerturbedObjective(SingleEvent):
         return self.bound(Adjacency.REPLACE_ONE if replaced else Adjacency.ADD_REMOVE).mirrored()
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve from the moments of the bounding loss (T39, T40, T41).
+        """Return a Rényi curve, computed from the moments of the bound on the privacy loss (T39, T40, T41).
 
         Parameters
         ----------

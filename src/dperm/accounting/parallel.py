@@ -37,15 +37,15 @@ REVERSED = {
 
 @dataclass(frozen=True)
 class ParallelParts(SingleEvent):
-    """Stages on disjoint parts of the data; a secret, independent coin flip assigns each record to its part (T71).
+    """Stages on disjoint parts of the data; a secret, independent random draw assigns each record to its part (T71).
 
     The event ``events[j]`` describes all stages that read part j. A stage may also use the outputs of all earlier
     stages. A stage that reads several parts belongs to the event of each of these parts. Stages of different parts may
     be interleaved.
 
-    The coin flips have public probabilities. They are independent of each other and of the contents of the records;
-    draw them with `dperm.noise`, for example. Under replace-one, a coin flip belongs to a position in the data, so a
-    replacement stays in the part of the record that it replaces. Splits with exact sizes, and splits by hash, stratum
+    The probabilities of the parts must be public. The draws must be independent of each other and of the contents of
+    the records; `dperm.noise` can make such draws. Under replace-one, a draw belongs to a position in the data, so a
+    new record is in the same part as the record that it replaces. Splits with exact sizes, and splits by hash, stratum
     or group, are not covered (erratum E42).
 
     In each direction, the privacy profile of the event is the pointwise maximum of the privacy profiles of the parts.
@@ -90,8 +90,8 @@ class ParallelParts(SingleEvent):
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Return the adjacency under which the privacy loss is computed in a composition.
 
-        This is the argument ``adjacency``, or add/remove if the loss of one of the stages is converted from add/remove
-        (T4).
+        The result is the argument ``adjacency``, with one exception. It is add/remove if theorem T4 converts the
+        privacy loss of one of the stages from add/remove to replace-one.
 
         Parameters
         ----------
@@ -117,13 +117,14 @@ class ParallelParts(SingleEvent):
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------
         LossLaw
-            For Gaussian parts, the distribution of the part with the largest privacy loss; for equal parts, their
-            common distribution; otherwise, a discrete distribution that dominates all parts.
+            If all parts are Gaussian, the distribution of the part with the largest privacy loss. If all parts are the
+            same single event, the distribution of this event. Otherwise, a discrete distribution that dominates all
+            parts.
         """
         return _largest_law(self.events, direction)
 
@@ -172,7 +173,7 @@ class ParallelParts(SingleEvent):
         return ("T71", *sorted(found - {"T71"}))
 
     def fields(self) -> Json:
-        """Return no fields; the serializer adds the events of the parts."""
+        """Return an empty dictionary; the serializer adds the events of the parts."""
         return {}
 
 

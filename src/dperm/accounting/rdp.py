@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rényi differential privacy, as an alternative to exact accounting.
 
-A curve is the array of tau(alpha) = sup D_alpha(M(D) || M(D')) at an array of orders alpha > 1 (T16). The supremum is
-over both directions of every neighbouring pair. The curve of a composition is the sum of the curves. ``rdp_epsilon``
-and ``rdp_delta`` convert the sum to (epsilon, delta) by T17. Every curve is rounded up.
+The Rényi curve of a mechanism M is tau(alpha) = sup D_alpha(M(D) || M(D')), where D_alpha is the Rényi divergence of
+order alpha > 1 (T16). The supremum is over both directions of every neighbouring pair (D, D'). The functions return the
+values of a curve at an array of orders, rounded up. The curve of a composition is the sum of the curves of its events.
+``rdp_epsilon`` and ``rdp_delta`` convert a curve to epsilon and delta by T17.
 
 >>> step = poisson_gaussian_rdp(DEFAULT_ORDERS, 1.0, rate=0.01, adjacency="add_remove")
 >>> round(rdp_epsilon(1000 * step, delta=1e-5), 2)  # account() gives 1.83
@@ -42,10 +43,11 @@ _LARGEST_SHIFT = 1e100
 
 
 def gaussian_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float = 1.0) -> Array:
-    """Return the Rényi curve of Gaussian noise: alpha Delta^2 / (2 sigma^2).
+    """Return the Rényi curve of Gaussian noise, alpha Delta^2 / (2 sigma^2).
 
-    Theorem T16 [Mironov 2017, Prop 7]. Under replace_one, replacing one record changes a clipped sum by up to twice the
-    clipping norm, so pass ``sensitivity=2.0``. The RDP accountant of dp-accounting 0.6 omits this factor.
+    Theorem T16 [Mironov 2017, Prop 7]. The default sensitivity is that of a clipped sum under add_remove, in units of
+    the clipping norm. Under replace_one, replacing one record changes a clipped sum by up to twice the clipping norm,
+    so pass ``sensitivity=2.0``. The RDP accountant of dp-accounting 0.6 omits this factor.
 
     Parameters
     ----------
@@ -77,8 +79,8 @@ def laplace_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float =
         ln[alpha/(2 alpha-1) e^{(alpha-1) t} + (alpha-1)/(2 alpha-1) e^{-alpha t}] / (alpha - 1).
 
     For small t, the expression in brackets is 1 + alpha (alpha-1) t^2/2 + ..., and the formula loses digits to
-    cancellation. The bound alpha t^2/2, valid for every t-DP mechanism (T16), is then better. The function returns the
-    smaller of the two values.
+    cancellation. Every t-DP mechanism satisfies the bounds alpha t^2/2 and t (T16). The function returns the smallest
+    of the formula and these two bounds.
 
     Parameters
     ----------
@@ -127,7 +129,7 @@ def randomized_response_rdp(orders: ArrayLike, epsilon: float, values: int = 2) 
     epsilon
         Epsilon of each answer, at least 0.
     values
-        Number of possible values, at least 2.
+        Number k of possible values, at least 2.
 
     Returns
     -------
@@ -153,8 +155,8 @@ def randomized_response_rdp(orders: ArrayLike, epsilon: float, values: int = 2) 
 def pure_rdp(orders: ArrayLike, epsilon: float) -> Array:
     """Return the smallest Rényi curve that is valid for every epsilon-DP mechanism.
 
-    The worst case among epsilon-DP mechanisms is binary randomized response, whose exact curve is returned (T9). By
-    T16, this curve is at most min(eps, alpha eps^2/2).
+    Binary randomized response has the largest Rényi curve of all epsilon-DP mechanisms. The function returns its exact
+    curve (T9), which is at most min(eps, alpha eps^2/2) by T16.
 
     Parameters
     ----------
@@ -186,25 +188,27 @@ def poisson_gaussian_rdp(
 
     Between integers, the function returns the smaller of two proved upper bounds. The first is the chord of
     (alpha-1) tau(alpha) between the neighbouring integers, since this function of alpha is convex and vanishes at 1.
-    The second is the binomial series, truncated before its first negative term. It is an upper bound because the
-    Lagrange remainder has the sign of that term. The curve never exceeds alpha/(2 sigma^2), the value without sampling.
+    The second is the binomial series, truncated before its first negative term. The truncated series is an upper bound
+    because the Lagrange remainder has the sign of that term. The curve never exceeds alpha/(2 sigma^2), the value
+    without sampling.
 
     **Under replace_one**, theorem T4 bounds the curve tau' by the add_remove curve tau [Mironov 2017, Prop 11].
         tau'(alpha) <= (alpha - 1/2)/(alpha - 1) tau(2 alpha) + tau(2 alpha - 1).
 
-    For alpha >= 2, the right side is at most 2.5 tau(2 alpha), whereas T4 states the factor 3. A second bound is
+    For alpha >= 2, the right side is at most 2.5 tau(2 alpha), whereas T4 states the factor 3. For alpha < 2, the right
+    side at alpha = 2 is used, because the curve increases with alpha. A second bound is
     tau'(alpha) <= tau(alpha) + ln(1/(1-q)), because each output distribution is at least (1-q) times the distribution
-    without the record. The curve never exceeds 2 alpha/sigma^2, the value without sampling. The function returns the
-    smallest of these bounds. This result is valid, but it can be 50 times the value for the exact pair of T25, at
-    orders where tau(2 alpha) is already past the steep rise of the curve and tau(alpha) is not. `account` composes the
-    exact pair.
+    without the record. For the same reason, the term tau(2 alpha - 1) is capped at ln(1/(1-q)). The curve never exceeds
+    2 alpha/sigma^2, the value without sampling. The function returns the smallest of these bounds. The result is valid,
+    but it can be 50 times the value for the exact pair of T25. This happens at orders where the curve rises steeply
+    between alpha and 2 alpha. `account` composes the exact pair.
 
     Parameters
     ----------
     orders
         Rényi orders alpha > 1.
     noise_multiplier
-        Noise multiplier sigma, relative to one record added or removed.
+        Noise multiplier sigma, relative to the sensitivity for one record added or removed.
     rate
         Sampling rate q, in (0, 1].
     adjacency
@@ -218,8 +222,8 @@ def poisson_gaussian_rdp(
     Raises
     ------
     ParameterError
-        If an argument is out of range. For a rate below 1, orders may be at most 1,000,000 under add_remove, and at
-        most 500,000 under replace_one.
+        If an argument is out of range. For a rate below 1, every order must be at most 1,000,000 under add_remove, and
+        at most 500,000 under replace_one.
     """
     alpha, shift = _orders(orders), _shift(noise_multiplier, 1.0)
     rate, relation = checks.rate("rate", rate), Adjacency.of(adjacency)
@@ -236,15 +240,16 @@ def without_replacement_gaussian_rdp(orders: ArrayLike, noise_multiplier: float,
         ln[1 + q^2 C(alpha,2) min(4 (e^{tau(2)} - 1), 2 e^{tau(2)}) + sum_{j>=3} 2 q^j C(alpha,j) e^{(j-1) tau(j)}]
         / (alpha - 1).
 
-    Between integers, the chord is used, as in ``poisson_gaussian_rdp``. Sampling never increases the Rényi divergence,
-    which is quasi-convex, so the curve is capped at alpha m^2/2. The bound is not proved under add_remove (T21).
+    Between integers, the chord of (alpha-1) times the curve is used, as in ``poisson_gaussian_rdp``. The curve is
+    capped at alpha m^2/2, the value without sampling, because the Rényi divergence is quasi-convex. The bound is not
+    proved under add_remove (T21).
 
     Parameters
     ----------
     orders
         Rényi orders alpha > 1.
     noise_multiplier
-        Noise multiplier sigma, relative to one record added or removed.
+        Noise multiplier sigma, relative to the sensitivity for one record added or removed.
     rate
         Sampling rate q, in (0, 1].
 
@@ -256,7 +261,7 @@ def without_replacement_gaussian_rdp(orders: ArrayLike, noise_multiplier: float,
     Raises
     ------
     ParameterError
-        If an argument is out of range. For a rate below 1, orders may be at most 1,000,000.
+        If an argument is out of range. For a rate below 1, every order must be at most 1,000,000.
     """
     alpha, shift = _orders(orders), _shift(noise_multiplier, 2.0)
     rate = checks.rate("rate", rate)
@@ -276,15 +281,16 @@ def without_replacement_gaussian_rdp(orders: ArrayLike, noise_multiplier: float,
 def moment_rdp(orders: ArrayLike, bound: BoundingLoss) -> Array:
     """Return a Rényi curve for a mechanism whose privacy loss L is at most a random variable U (T16, T39-T41, T53a).
 
-    The curve is ln E e^{(alpha-1) U} / (alpha - 1), because D_alpha(P || Q) = ln E_P e^{(alpha-1) L} / (alpha - 1) and
-    L <= U. The rounding allowance is proportional to 1 plus the absolute value of the logarithm of the moment.
+    The curve is ln E e^{(alpha-1) U} / (alpha - 1). It is an upper bound because L <= U, and because the Rényi
+    divergence of order alpha between the outputs on two neighbouring data sets is ln E e^{(alpha-1) L} / (alpha - 1).
+    The allowance for rounding errors is proportional to 1 + abs(ln E e^{(alpha-1) U}).
 
     Parameters
     ----------
     orders
         Rényi orders alpha > 1.
     bound
-        Distribution of U.
+        Distribution of U, such as the result of `PerturbedObjective.bound`.
 
     Returns
     -------
@@ -302,22 +308,23 @@ def moment_rdp(orders: ArrayLike, bound: BoundingLoss) -> Array:
 
 
 def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDERS) -> float:
-    """Return the epsilon of a Rényi curve at ``delta``, minimized over the orders.
+    """Return the epsilon at ``delta`` that follows from a Rényi curve, minimized over the orders.
 
     Theorem T17 [Canonne, Kamath & Steinke 2020, Prop 12].
-        eps = tau(alpha) + [ln(1/delta) + (alpha-1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) for every alpha > 1.
+        For every alpha > 1, a mechanism with the Rényi curve tau is (eps, delta)-DP with
+        eps = tau(alpha) + [ln(1/delta) + (alpha-1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1).
 
-    The older bound of Mironov, tau(alpha) + ln(1/delta)/(alpha-1), is larger. For a composition that was fixed in
-    advance, the best order may be chosen afterwards. After adaptive stopping, this choice is not valid (T14).
+    The older bound of Mironov, tau(alpha) + ln(1/delta)/(alpha-1), is larger. The minimization over the orders is valid
+    for a composition that was fixed in advance. It is not valid after adaptive stopping (T14).
 
     Parameters
     ----------
     curve
-        Values tau(alpha) of the curve at ``orders``. The curve of a composition is the sum of the curves of its parts.
+        Values tau(alpha) of the curve at ``orders``. For a composition, pass the sum of the curves of its events.
     delta
         Target delta, in (0, 1).
     orders
-        Rényi orders alpha > 1 of the curve.
+        Rényi orders alpha > 1 of the curve, one for each value in ``curve``.
 
     Returns
     -------
@@ -337,19 +344,20 @@ def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDE
 
 
 def rdp_delta(curve: ArrayLike, epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> float:
-    """Return the delta of a Rényi curve at ``epsilon``, minimized over the orders.
+    """Return the delta at ``epsilon`` that follows from a Rényi curve, minimized over the orders.
 
     Theorem T17 [Canonne, Kamath & Steinke 2020, Prop 12].
-        delta = e^{(alpha-1)(tau(alpha) - eps)} (1 - 1/alpha)^alpha / (alpha - 1) for every alpha > 1.
+        For every alpha > 1, a mechanism with the Rényi curve tau is (eps, delta)-DP with
+        delta = e^{(alpha-1)(tau(alpha) - eps)} (1 - 1/alpha)^alpha / (alpha - 1).
 
     Parameters
     ----------
     curve
-        Values tau(alpha) of the curve at ``orders``. The curve of a composition is the sum of the curves of its parts.
+        Values tau(alpha) of the curve at ``orders``. For a composition, pass the sum of the curves of its events.
     epsilon
         Target epsilon, at least 0.
     orders
-        Rényi orders alpha > 1 of the curve.
+        Rényi orders alpha > 1 of the curve, one for each value in ``curve``.
 
     Returns
     -------

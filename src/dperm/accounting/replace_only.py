@@ -23,18 +23,19 @@ class ReplaceOneOnly(SingleEvent):
     The number n of records is public. Let D be the largest change of the statistic if one record is replaced, in the L2
     norm for Gaussian noise and in the L1 norm for Laplace noise. Let sigma be the standard deviation of Gaussian noise,
     or the scale of Laplace noise. For the accountant, a noise multiplier is relative to the sensitivity for one record
-    added or removed, and replace-one doubles this sensitivity. The noise multiplier is therefore relative to D / 2. The
-    event ``ReplaceOneOnly(Gaussian(2 * sigma / D))`` has mu = 2 / (2 sigma / D) = D / sigma (T6). With Laplace noise,
-    D / sigma is the pure epsilon (T5).
+    added or removed, and replace-one doubles this sensitivity. The noise multiplier of this event is therefore relative
+    to D / 2. Let mu be the ratio of sensitivity to standard deviation. The event
+    ``ReplaceOneOnly(Gaussian(2 * sigma / D))`` has mu = 2 / (2 sigma / D) = D / sigma under replace-one (T6). With
+    Laplace noise, D / sigma is the pure epsilon (T5).
 
-    The plain event ``Gaussian(2 * sigma / D)`` would claim mu = D / (2 sigma) under add/remove. There is no proof that
-    D / 2 bounds the effect of adding or removing one record. For example, the divisor of a mean changes with n.
-    Add/remove is therefore refused.
+    Without the wrapper, the event ``Gaussian(2 * sigma / D)`` would claim mu = D / (2 sigma) under add/remove. There is
+    no proof that D / 2 bounds the effect of adding or removing one record. For example, the divisor of a mean changes
+    with n. Accounting under add/remove therefore raises AdjacencyError.
 
     Parameters
     ----------
     event
-        One `Gaussian` or `Laplace` event.
+        One `Gaussian` or `Laplace` event, with a noise multiplier relative to D / 2.
 
     Examples
     --------
@@ -49,7 +50,7 @@ class ReplaceOneOnly(SingleEvent):
     kind: ClassVar[str] = "replace_one_only"
 
     def __post_init__(self) -> None:
-        """Check that the event is Gaussian or Laplace: their replace-one loss depends only on the sensitivity."""
+        """Check that the event is `Gaussian` or `Laplace`: their privacy loss depends only on the sensitivity."""
         if not isinstance(self.event, Noise):
             raise ParameterError(
                 f"event must be one Gaussian or Laplace event, got {shown(self.event)}. Other mechanisms need no mark: "
@@ -60,7 +61,8 @@ class ReplaceOneOnly(SingleEvent):
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Return the adjacency under which the privacy loss is computed.
 
-        T4 converts guarantees from add/remove to replace-one, but not from replace-one to add/remove.
+        The result is replace-one. Theorem T4 converts guarantees from add/remove to replace-one, but not from
+        replace-one to add/remove.
 
         Parameters
         ----------
@@ -87,7 +89,7 @@ class ReplaceOneOnly(SingleEvent):
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------
@@ -126,7 +128,7 @@ class ReplaceOneOnly(SingleEvent):
         return self.event.rdp(orders, self.reading(adjacency))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the theorem tags of the noise.
+        """Return the theorem tags of the Gaussian or Laplace event.
 
         Parameters
         ----------
@@ -146,11 +148,11 @@ class ReplaceOneOnly(SingleEvent):
         return self.event.tags(self.reading(adjacency))
 
     def unwrapped(self) -> SingleEvent:
-        """Return the noise event, which has the same loss under replace-one."""
+        """Return the Gaussian or Laplace event, which has the same privacy loss under replace-one."""
         return self.event
 
     def fields(self) -> Json:
-        """Return no fields; the serializer adds the noise event."""
+        """Return an empty dictionary; the serializer adds the Gaussian or Laplace event."""
         return {}
 
     def _unproved(self, asked: str) -> AdjacencyError:

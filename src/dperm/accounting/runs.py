@@ -37,12 +37,12 @@ _PURE_UNITS = 32  # rounding errors of T81, in units of 2^-53
 class Runs(ABC):
     """Distribution of the number K of independent runs of one mechanism in a private selection (T80).
 
-    K is drawn before the data are read, and does not depend on the data. **K stays secret**: if K is known, the bounds
-    do not hold. Elapsed time, logs and computing costs can reveal K, so hide them from the readers of the release.
-    `dperm.mechanisms.draw_runs` draws K.
+    K must be drawn before the data are read, and must not depend on the data. **K must stay secret**: if K is known,
+    the bounds do not hold. Elapsed time, logs and computing costs can reveal K, so hide them from the readers of the
+    release. `dperm.mechanisms.draw_runs` draws K.
 
-    Create a distribution with one of the class methods. Under the geometric, logarithmic and negative binomial
-    distributions, there is always at least one run. A Poisson number of runs can be 0; the selection then releases
+    Create a distribution with one of the class methods. The geometric, logarithmic and negative binomial
+    distributions always give at least one run. A Poisson number of runs can be 0; the selection then releases
     nothing.
 
     Examples
@@ -61,7 +61,9 @@ class Runs(ABC):
 
     @classmethod
     def geometric(cls, mean: float) -> "NegativeBinomialRuns":
-        """Return the geometric distribution on 1, 2, ..., with eta = 1 and gamma = 1/mean.
+        """Return the geometric distribution on 1, 2, ..., with success probability 1/mean.
+
+        It is the negative binomial distribution with eta = 1 and gamma = 1/mean.
 
         Parameters
         ----------
@@ -77,7 +79,9 @@ class Runs(ABC):
 
     @classmethod
     def logarithmic(cls, mean: float) -> "NegativeBinomialRuns":
-        """Return the logarithmic distribution on 1, 2, ..., with eta = 0 and gamma computed from the mean.
+        """Return the logarithmic distribution on 1, 2, ... with this mean.
+
+        It is the negative binomial distribution with eta = 0; gamma is computed from the mean.
 
         Parameters
         ----------
@@ -146,24 +150,24 @@ class Runs(ABC):
     def log_slope(self, rank: ArrayLike) -> Array:
         """Return log f'(1 - u) at ranks u in [0, 1], where f(x) = E x^K; the value decreases as u increases.
 
-        The rank u of an output is the probability that one run is better. The error is about 1e-14 times
-        1 + abs(log f'(1 - u)).
+        The rank u of an output is the probability that one run has a higher score. The error of the result is about
+        1e-14 times 1 + abs(log f'(1 - u)).
         """
 
     @abstractmethod
     def slope_decay(self, rank: ArrayLike) -> Array:
-        """Return -d/du log f'(1 - u) at ranks u in [0, 1], where f(x) = E x^K."""
+        """Return the negative derivative -d/du log f'(1 - u) at ranks u in [0, 1], where f(x) = E x^K."""
 
     @abstractmethod
     def block(self, above: ArrayLike, size: ArrayLike) -> Array:
-        """Return the probability that the best run lies in a block of outputs.
+        """Return the probability that the selected output lies in a block, a set of outputs with neighbouring scores.
 
         Parameters
         ----------
         above
-            Probability that one run is better than the block.
+            Probability that the output of one run has a higher score than all outputs in the block.
         size
-            Probability that one run lies in the block.
+            Probability that the output of one run lies in the block.
 
         Returns
         -------
@@ -177,7 +181,7 @@ class Runs(ABC):
 
     @abstractmethod
     def pure_epsilon(self, epsilon: float) -> float:
-        """Return the smallest epsilon that is valid for a selection among any ``epsilon``-DP runs, rounded up (T81)."""
+        """Return the smallest epsilon that is valid for every selection among ``epsilon``-DP runs, rounded up (T81)."""
 
     @abstractmethod
     def fields(self) -> dict[str, object]:
@@ -186,7 +190,10 @@ class Runs(ABC):
 
 @dataclass(frozen=True)
 class NegativeBinomialRuns(Runs):
-    """Negative binomial distribution given K >= 1 (T80): f'(1 - u) = E[K] (gamma/(gamma + (1 - gamma) u))^(eta + 1)."""
+    """Negative binomial distribution given K >= 1 (T80): f'(1 - u) = E[K] (gamma/(gamma + (1 - gamma) u))^(eta + 1).
+
+    The parameters eta and gamma are those of `Runs.negative_binomial`.
+    """
 
     eta: float
     gamma: float
@@ -219,7 +226,7 @@ class NegativeBinomialRuns(Runs):
 
     @property
     def no_run_probability(self) -> float:
-        """Return 0: there is at least one run."""
+        """Probability that nothing is released: 0, because there is at least one run."""
         return 0.0
 
     def probability(self, count: int) -> float:
@@ -240,7 +247,7 @@ class NegativeBinomialRuns(Runs):
         return np.asarray((self.eta + 1) * (1 - self.gamma) / (self.gamma + (1 - self.gamma) * np.asarray(rank)))
 
     def block(self, above: ArrayLike, size: ArrayLike) -> Array:
-        """Return f(1 - above) - f(1 - above - size) from the logarithms of gamma + (1 - gamma) u."""
+        """Return f(1 - above) - f(1 - above - size), computed from logarithms of gamma + (1 - gamma) u."""
         size = np.asarray(size, dtype=np.float64)
         if self.gamma == 1:
             return size
@@ -265,7 +272,7 @@ class NegativeBinomialRuns(Runs):
         return raised(epsilon + (self.eta + 1) * growth, _PURE_UNITS)
 
     def fields(self) -> dict[str, object]:
-        """Return the family, eta and gamma."""
+        """Return the name of the family, eta and gamma."""
         return {"law": self.name, "eta": self.eta, "gamma": self.gamma}
 
     def _stretched(self, rank: ArrayLike) -> Array:
@@ -314,7 +321,7 @@ class PoissonRuns(Runs):
         return raised(epsilon + self.mean * math.tanh(epsilon / 2), _PURE_UNITS)
 
     def fields(self) -> dict[str, object]:
-        """Return the family and its mean."""
+        """Return the name of the family and the mean."""
         return {"law": self.name, "mean": self.mean}
 
 

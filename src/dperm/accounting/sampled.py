@@ -60,16 +60,16 @@ def _amplified(base: Pure | Approximate, rate: float) -> AtomicLoss:
 
 @dataclass(frozen=True)
 class Poisson(SingleEvent):
-    """``event`` on a fresh Poisson sample, which includes each record independently with probability ``rate``.
+    """Event applied to a fresh Poisson sample, which includes each record independently with probability ``rate``.
 
-    The sample must be secret. The number of steps must be public. If a sum over the sample is divided by a number, this
-    number must be public, so it cannot be the size of the sample. A step with an empty sample still releases its noise
-    (T22).
+    The sample must be secret, and the number of steps must be public. If a sum over the sample is divided by a number,
+    this number must be public, so it cannot be the size of the sample. If the sample is empty, the step must still
+    release its noise (T22).
 
     Parameters
     ----------
     event
-        One `Gaussian`, `Laplace`, `Pure` or `Approximate` event.
+        Base event: one `Gaussian`, `Laplace`, `Pure` or `Approximate` event.
     rate
         Sampling rate, from 1e-12 to 1.
 
@@ -93,8 +93,9 @@ class Poisson(SingleEvent):
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Return the adjacency under which the privacy loss is computed.
 
-        This is the argument ``adjacency`` for Gaussian noise (T22, T25), and add/remove for other base events (T4). If
-        the rate is 1, the base event determines the adjacency.
+        The result is the argument ``adjacency`` for Gaussian noise (T22, T25). It is add/remove for other base events,
+        whose guarantee is then converted by theorem T4 if necessary. If the rate is 1, the base event determines the
+        result.
 
         Parameters
         ----------
@@ -123,13 +124,13 @@ class Poisson(SingleEvent):
     def law(self, direction: Direction) -> LossLaw:
         """Return the privacy loss distribution of the event on a Poisson sample.
 
-        The distribution follows from T22 or T25 for Gaussian noise, from T22 for Laplace noise, and from T21 for `Pure`
-        and `Approximate` base events.
+        For Gaussian noise, the distribution follows from T22 under add/remove and from T25 under replace-one. It
+        follows from T22 for Laplace noise, and from T21 for `Pure` and `Approximate` base events.
 
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------
@@ -145,7 +146,7 @@ class Poisson(SingleEvent):
         return _amplified(self.event, self.rate)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve for a Gaussian base event by T26, followed by T4 under replace-one.
+        """Return the Rényi curve for a Gaussian base event: T26, and the conversion by T4 under replace-one.
 
         Parameters
         ----------
@@ -173,7 +174,7 @@ class Poisson(SingleEvent):
         return rdp.poisson_gaussian_rdp(orders, self.event.noise_multiplier, rate=self.rate, adjacency=adjacency)
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Return the tags of the theorems for the base event, and also T4 if the loss is converted from add/remove.
+        """Return the tags of the theorems for the sampled event, and also T4 if the loss is converted from add/remove.
 
         Parameters
         ----------
@@ -203,16 +204,16 @@ class Poisson(SingleEvent):
 
 @dataclass(frozen=True)
 class WithoutReplacement(SingleEvent):
-    """``event`` on a fresh uniform sample of m out of n records, where m and n are public and ``rate`` = m / n.
+    """Event applied to a fresh uniform sample of m out of n records, drawn without replacement.
 
-    The sample must be secret. The guarantee is proved only under replace-one (T21, T24). The dominating pair of T24 is
-    valid but not tight. The lower and upper bounds of `account` enclose the epsilon of this pair; the true epsilon of
-    the mechanism may be smaller.
+    The numbers m and n must be public, ``rate`` is m / n, and the sample must be secret. The guarantee is proved only
+    under replace-one (T21, T24). The dominating pair of T24 is valid but not tight. The lower and upper bounds of
+    `account` enclose the epsilon of this pair; the true epsilon of the mechanism may be smaller.
 
     Parameters
     ----------
     event
-        One `Gaussian`, `Laplace`, `Pure` or `Approximate` event.
+        Base event: one `Gaussian`, `Laplace`, `Pure` or `Approximate` event.
     rate
         Sampling rate m / n, from 1e-12 to 1.
 
@@ -236,7 +237,7 @@ class WithoutReplacement(SingleEvent):
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Return the adjacency under which the privacy loss is computed.
 
-        This is always replace-one. Under add/remove, n is private, so the rate m / n would not be public (T21).
+        The result is always replace-one. Under add/remove, n is private, so the rate m / n would not be public (T21).
 
         Parameters
         ----------
@@ -275,7 +276,7 @@ class WithoutReplacement(SingleEvent):
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------

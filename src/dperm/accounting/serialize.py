@@ -41,7 +41,7 @@ _NESTING: dict[str, type[_Nesting]] = {e.kind: e for e in (Poisson, WithoutRepla
 
 
 def event_to_json(event: Event) -> str:
-    """Return the event as one line of standard JSON, without NaN or Infinity.
+    """Return the event as one line of standard JSON, which contains no NaN and no Infinity.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def event_from_json(text: str) -> Event:
     Parameters
     ----------
     text
-        JSON written by `event_to_json`, or JSON of the record of a release, written by `Record.to_json`.
+        JSON text written by `event_to_json`, or the record of a release written by `Record.to_json`.
 
     Returns
     -------

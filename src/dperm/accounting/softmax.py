@@ -46,17 +46,17 @@ def softmax_bound(noise_multiplier: float, curvature: float, classes: int, adjac
 
 @dataclass(frozen=True)
 class PerturbedSoftmax(SingleEvent):
-    """Objective perturbation of softmax regression with Gaussian noise: exact minimizer of the perturbed objective.
+    """Objective perturbation of softmax regression: release of the exact minimizer of a randomly perturbed objective.
 
     The minimized function of the coefficient matrix W is
-    sum_i w_i f(W x_i, y_i) + r(W) + (Lambda/2) ||W||^2 + <b, W>, where the noise b has independent entries
-    N(0, sigma^2). Here f(u, y) = log sum_k e^{u_k} - u_y is the unclipped softmax loss for K = ``classes`` classes. The
-    rows satisfy ||x_i|| <= R, and the weights satisfy 0 <= w_i <= w. The regularizer r is convex and public, and
-    Lambda > 0.
+    sum_i w_i f(W x_i, y_i) + r(W) + (Lambda/2) ||W||^2 + <b, W>. The entries of the noise b are independent Gaussian
+    variables N(0, sigma^2). The function f(u, y) = log sum_k e^{u_k} - u_y is the unclipped softmax loss for
+    K = ``classes`` classes. The features x_i of record i satisfy ||x_i|| <= R, its class is y_i, and its weight w_i
+    satisfies 0 <= w_i <= w. The regularizer r is convex and public, and Lambda > 0 is the regularization strength.
 
-    The privacy loss is bounded by T53a. The bound includes c = (K-1) log(1 + curvature), which bounds the effect of the
-    Jacobian determinant of the noise. If the solver stops before the exact minimum, the released model needs additional
-    Gaussian noise, which is a second event (T43).
+    Theorem T53a bounds the privacy loss. The bound includes the term c = (K-1) log(1 + curvature), an upper bound on
+    the change of the log-determinant of the objective's Hessian if one record is added. If the solver stops before the
+    exact minimum, the released model needs additional Gaussian noise, and this noise is a second event (T43).
 
     Parameters
     ----------
@@ -64,10 +64,10 @@ class PerturbedSoftmax(SingleEvent):
         Ratio sigma/L of the standard deviation of the noise to the Lipschitz constant L = sqrt(2) w R, from 0.01 to
         1e10.
     curvature
-        w R^2/(K Lambda), from 0 to 1e100. It bounds the mean of the K-1 nonzero eigenvalues of a record's Hessian,
-        divided by Lambda.
+        Ratio w R^2/(K Lambda), from 0 to 1e100. A record's Hessian has at most K-1 nonzero eigenvalues. Their mean,
+        divided by Lambda, is at most this ratio.
     classes
-        Number K of classes, from 3 to a million.
+        Number K of classes, from 3 to 1,000,000.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class PerturbedSoftmax(SingleEvent):
         object.__setattr__(self, "classes", _checked_classes(self.classes))
 
     def bound(self, adjacency: Adjacency) -> BoundingLoss:
-        """Return a privacy loss that dominates the loss of every neighbouring pair, in either direction.
+        """Return a random variable that bounds the privacy loss of every neighbouring pair, in both directions.
 
         Parameters
         ----------
@@ -99,19 +99,19 @@ class PerturbedSoftmax(SingleEvent):
         Returns
         -------
         BoundingLoss
-            The bounding privacy loss.
+            Distribution of the bound.
         """
         return softmax_bound(self.noise_multiplier, self.curvature, self.classes, adjacency)
 
     def law(self, direction: Direction) -> MirroredLoss:
-        """Return the privacy loss distribution of a symmetric pair that dominates the bound of T53a.
+        """Return the privacy loss distribution of a dominating pair, derived from the bound of T53a.
 
-        The same distribution holds for adding and for removing a record.
+        The pair is symmetric, so the distribution is the same for adding and for removing a record.
 
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------
@@ -122,7 +122,7 @@ class PerturbedSoftmax(SingleEvent):
         return self.bound(Adjacency.REPLACE_ONE if replaced else Adjacency.ADD_REMOVE).mirrored()
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Return the Rényi curve from the moments of the bounding loss (T53a).
+        """Return a Rényi curve, computed from the moments of the bound on the privacy loss (T53a).
 
         Parameters
         ----------

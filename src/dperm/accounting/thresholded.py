@@ -36,7 +36,7 @@ def fresh_value_probability(threshold: float, standard_deviation: float, values:
     standard_deviation
         Standard deviation of the noise on each count, positive.
     values
-        Number of values of one record, from 1 to a million.
+        Number of values of one record, from 1 to 1,000,000.
 
     Returns
     -------
@@ -69,16 +69,18 @@ def checked_values(values: object) -> int:
 class ThresholdedValues(SingleEvent):
     """Release of the values in the data whose noisy counts exceed a threshold (T73).
 
-    For every value that occurs in a column, the mechanism adds N(0, standard_deviation^2) noise to its count. The
-    mechanism releases the value and the noisy count if the noisy count is above ``threshold``. One record holds at most
-    ``values`` values, one for each column. Values that occur in no record are never released.
+    For every value that occurs in a column, the mechanism adds N(0, standard_deviation^2) noise to the number of
+    records with this value. If the noisy count is above ``threshold``, the mechanism releases the value and the noisy
+    count. One record holds at most ``values`` values, one for each column. Values that occur in no record are never
+    released.
 
-    The privacy loss is that of a Gaussian mechanism together with a failure of probability
+    The event is accounted for as a Gaussian mechanism with a failure of probability
     p = 1 - Phi((threshold - 1)/standard_deviation)^values, where Phi is the standard normal distribution function. The
     Gaussian mechanism has mu = sqrt(values)/standard_deviation under add/remove and sqrt(2 values)/standard_deviation
-    under replace-one. The failure is the release of a value that only one record holds. Its probability counts only
-    once under both relations. This privacy loss is an upper bound. For the exact privacy profile of one release under
-    add/remove, see `dperm.accounting.theorems.thresholded_values_delta`.
+    under replace-one, where mu is the ratio of sensitivity to standard deviation. The failure is the release of a value
+    that only one record holds; the privacy loss is then infinite. Under either relation, p enters the bound only once.
+    The resulting privacy profile is an upper bound. For the exact privacy profile of one release under add/remove, see
+    `dperm.accounting.theorems.thresholded_values_delta`.
 
     If the number of text columns is not public, pass the total number of columns as ``values``.
 
@@ -89,7 +91,7 @@ class ThresholdedValues(SingleEvent):
     threshold
         Threshold for the noisy counts, from 1 to 1e15; `dperm.sensitivity.discovery_threshold` computes it.
     values
-        Largest number of values that one record holds, from 1 to a million.
+        Largest number of values that one record holds, from 1 to 1,000,000.
 
     Examples
     --------
@@ -128,7 +130,7 @@ class ThresholdedValues(SingleEvent):
         Parameters
         ----------
         direction
-            Direction of the neighbouring pair, which determines the adjacency.
+            Member of `Direction`: ADD or REMOVE under add/remove, REPLACE under replace-one.
 
         Returns
         -------
@@ -139,7 +141,7 @@ class ThresholdedValues(SingleEvent):
         return LossWithFailure(GaussianLoss(math.sqrt(changed) / self.standard_deviation), self.failure())
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Raise ConversionError: the loss is infinite with positive probability, so there is no Rényi bound (T20).
+        """Raise ConversionError: the privacy loss can be infinite, so there is no Rényi bound (T20).
 
         Parameters
         ----------

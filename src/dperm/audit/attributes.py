@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attribute inference: infer one attribute of a record from a linear model, the other features and the target.
 
-Fredrikson et al. 2014 infer a genotype from a dosing model. The attack picks the attribute value with the largest
-posterior probability, given the marginals and the model's fit to the known target (maximum a posteriori).
+Fredrikson et al. 2014 infer a genotype from a dosing model. Their attack is a maximum a posteriori estimate: it picks
+the attribute value with the largest posterior probability. This probability follows from the marginal probabilities of
+the values and from the likelihood of the known target under the model.
 
 An accurate model reveals population-level facts about everybody, including people outside the training data. No privacy
-guarantee prevents this. Differential privacy limits the *additional* information about training records: attack
-training records and comparable other records, and compare (`AttributeInference.beyond`).
+guarantee prevents this. Differential privacy limits the *additional* information about training records. To estimate
+it, attack training records and comparable records outside the training data, and compare the two accuracies with
+`AttributeInference.beyond`.
 """
 
 from dataclasses import asdict, dataclass
@@ -51,7 +53,7 @@ class GaussianTarget:
         checks.positive("deviation", self.deviation)
 
     def log_likelihoods(self, scores: Floats, targets: Floats) -> Floats:
-        """Return the log-likelihood -(y - score)^2 / (2 s^2) of each target y, up to a constant; s is ``deviation``.
+        """Return the log-likelihood -(y - score)^2 / (2 deviation^2) of each target y, up to an additive constant.
 
         Parameters
         ----------
@@ -103,7 +105,7 @@ class LogisticTarget:
 
 @dataclass(frozen=True)
 class Attribute:
-    """Attribute under attack: a column of the features, its possible values and their probabilities.
+    """Attribute to be inferred: a column of the features, its possible values and their probabilities.
 
     Attributes
     ----------
@@ -112,7 +114,7 @@ class Attribute:
     values
         Possible values of the attribute: two or more distinct numbers.
     marginals
-        Probability of each value, in (0, 1]; the probabilities add up to 1.
+        Marginal probability of each value, in (0, 1], in the order of ``values``; they add up to 1.
     """
 
     column: int
@@ -170,20 +172,20 @@ class AttributeInference:
     def interval(self) -> tuple[float, float]:
         """Confidence interval for the advantage.
 
-        The advantage is the difference between two fractions of the records: those for which only the attack is
-        correct, and those for which only the baseline is correct. Each fraction has a two-sided Clopper-Pearson
-        interval, and each end of these intervals has error probability (1 - confidence)/4. The fractions are dependent,
-        which the union bound permits.
+        The advantage is the difference of two fractions: the fraction of records for which only the attack is correct,
+        minus the fraction for which only the baseline is correct. Each fraction has a two-sided Clopper-Pearson
+        interval, and each end of these intervals has error probability (1 - confidence)/4. The union bound combines the
+        intervals, so the fractions may be dependent.
         """
         level = (1 - self.confidence) / 4
         gained, lost = (_ends(count, self.records, level) for count in (self.gained, self.lost))
         return gained[0] - lost[1], gained[1] - lost[0]
 
     def beyond(self, others: "AttributeInference") -> tuple[float, float]:
-        """Return a confidence interval for the accuracy of this attack minus the accuracy on other records.
+        """Return a confidence interval for the accuracy on these records minus the accuracy on other records.
 
-        The interval combines one Clopper-Pearson interval for each accuracy, by the union bound. Its confidence level
-        is the smaller of the levels of the two results.
+        The union bound combines one Clopper-Pearson interval for each accuracy. The confidence level is the smaller of
+        the levels of the two results.
 
         Parameters
         ----------
@@ -215,8 +217,8 @@ def infer_attribute(
 ) -> Floats:
     """Return the attribute value with the largest posterior probability for each record.
 
-    For a record with features x and target y, the inferred value v maximizes log P(v) + log P(y | x), where v replaces
-    the entry of x in the attacked column.
+    For a record with features x and target y, the inferred value v maximizes log P(v) + log P(y | x_v). Here x_v is x
+    with the entry in the attacked column replaced by v.
 
     Parameters
     ----------
@@ -229,8 +231,8 @@ def infer_attribute(
     attribute
         Attacked column, its possible values and their marginal probabilities.
     law
-        Distribution of the target given the score: `GaussianTarget`, `LogisticTarget`, or an object with the same
-        method.
+        Conditional distribution of the target given the score of the linear model: `GaussianTarget`, `LogisticTarget`,
+        or another object with a method ``log_likelihoods``.
     intercept
         Intercept of the model.
 
@@ -242,7 +244,8 @@ def infer_attribute(
     Raises
     ------
     ParameterError
-        If an argument has the wrong type, the shapes do not match, or there is no column ``attribute.column``.
+        If an argument has the wrong type, if the shapes do not match, or if ``rows`` has no column
+        ``attribute.column``.
     """
     w, x, y = _checked(coefficients, rows, targets, attribute)
     if not callable(getattr(law, "log_likelihoods", None)):

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Independent fair coin flips for the inclusion of canaries in the training set.
+"""Independent fair coin flips that decide which canaries are included in the training data.
 
-A split of the canaries into two halves makes dependent coin flips: all other flips determine the last flip. Every bound
-from correct guesses is then void. No test can distinguish a random half from independent flips with equal counts.
-Therefore `coins` draws the flips, and `Canaries` holds only flips derived from a seed.
+A canary is a record added for an audit. The flips must be independent. If exactly half of the canaries are included by
+design, the flips are dependent, because all other flips determine the last one. Bounds from correct guesses are then
+not valid. Tests of the flips cannot detect this, because independent flips may also include exactly half. Therefore
+`coins` draws the flips itself, and `Canaries` derives them from a seed.
 """
 
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ _DRAW = "Draw them with dperm.audit.coins.coins(canaries), and keep the order."
 class Canaries:
     """Independent fair coin flips for ``count`` canaries, determined by the count and a seed.
 
-    A canary is a record of an audit. Its coin flip decides whether the training data include it.
+    A canary is a record added for an audit. Its coin flip decides whether the training data include it.
 
     Attributes
     ----------
@@ -57,27 +58,27 @@ class Canaries:
 
     @cached_property
     def included(self) -> Truths:
-        """Read-only boolean array; canary i belongs to the training data if ``included[i]`` is True."""
+        """Read-only boolean array: ``included[i]`` states whether canary i belongs to the training data."""
         coins = generator(self.seed, _PURPOSE).integers(0, 2, size=self.count).astype(np.bool_)
         coins.flags.writeable = False
         return coins
 
 
 def coins(canaries: int, seed: int | None = None) -> Canaries:
-    """Flip an independent fair coin for each canary.
+    """Flip an independent fair coin for each canary, to decide whether the training data include it.
 
     Parameters
     ----------
     canaries
-        Number of canaries, at least 1.
+        Number of canaries (records added for an audit), at least 1.
     seed
         Seed of the coin flips, a whole number >= 0; None draws a seed from the operating system.
 
     Returns
     -------
     Canaries
-        The coin flips. Train on the canaries marked by ``included``, and pass this object to the functions of
-        `dperm.audit.one_run`.
+        The coin flips. Train on the canaries with a True entry in ``included``, and pass this object to a function such
+        as `dperm.audit.one_run.from_scores`.
     """
     return Canaries(canaries, int(generator().integers(2**53)) if seed is None else seed)
 
@@ -117,10 +118,11 @@ def inclusions(included: Canaries | ArrayLike, count: int) -> Truths:
 def fair_coins(included: Canaries | ArrayLike, count: int) -> Truths:
     """Return ``included`` as `inclusions` does, but reject sequences that are too unlikely for fair coin flips.
 
-    The function tests the number of True entries and, for each distance 1, ..., 8, the number of pairs of entries at
-    this distance that differ. Under fair and independent coin flips, each number is binomial, and each test rejects
-    with probability at most 1e-9. Long lists that are sorted, alternating or paired are rejected. A random half of the
-    canaries passes, as does most dependence at greater distances, so the caller remains responsible for independence.
+    The function tests the number of True entries. For each distance 1, ..., 8, it also tests how many pairs of entries
+    at this distance differ. For fair and independent coin flips, each of these numbers is binomial, and each test
+    rejects with probability at most 1e-9. Long lists that are sorted, alternating or paired are rejected. A random half
+    of the canaries is not detected, nor is most dependence at greater distances. The caller therefore remains
+    responsible for independence.
 
     Parameters
     ----------
@@ -137,7 +139,7 @@ def fair_coins(included: Canaries | ArrayLike, count: int) -> Truths:
     Raises
     ------
     AssumptionError
-        If one of the tested numbers is too unlikely for fair and independent coin flips.
+        If a test rejects the sequence.
     ParameterError
         If ``included`` is invalid; see `inclusions`.
     """

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reconstruction by differencing (A11): recover a record, features and target, from exact coefficients.
+"""Reconstruction by differencing (A11): recover the features and the target of a record from exact coefficients.
 
 Paige et al. 2020 reconstruct genotypes from risk scores published before and after a patient joined the data. The
-attacker holds coefficients fitted without noise, and knows the other records: their second moments for ridge
-regression, the records themselves for logistic regression. The last entry of each row is a constant (T54), and it fixes
-the scale.
+attacker has coefficients that were fitted without noise, and knows the other records. For ridge regression, the matrix
+of their second moments suffices; for logistic regression, the attacker needs the records themselves. The last entry of
+each row is a known constant (T54), from which the attacker determines the scale of the record.
 """
 
 from collections.abc import Sequence
@@ -33,13 +33,13 @@ CONSTANT = "It is the last entry of every row: without it, the scale of a record
 class Reconstruction:
     """Record reconstructed from exact coefficients.
 
-    All values are NaN if the record affects the model too little to be distinguished from rounding errors. This happens
-    if the model already fits the record very well.
+    All values are NaN if the effect of the record on the model cannot be distinguished from rounding errors. This
+    happens if the model without the record already fits the record very well.
 
     Attributes
     ----------
     features
-        Features of the record, without the constant entry.
+        Features of the record, without the constant last entry of its row.
     target
         Target of the record: a number for ridge regression, -1 or +1 for logistic regression.
     """
@@ -75,7 +75,7 @@ class Reconstruction:
 
 
 def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, constant: float = 1.0) -> Reconstruction:
-    """Reconstruct the record that was added between two ridge regressions, from their exact coefficients.
+    """Reconstruct the record that was added between two ridge regressions, from the exact coefficients of both.
 
     Let w1 and w2 be the coefficients before and after the record with row x and target y was added. They satisfy
     A (w2 - w1) = x (y - x'w2) with A = X'X + Lambda I, where X contains the rows of the other records and Lambda is the
@@ -84,22 +84,22 @@ def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, con
     Parameters
     ----------
     before, after
-        Coefficients without and with the record; the last coefficient belongs to the constant.
+        Coefficients w1 without and w2 with the record; the last coefficient belongs to the constant.
     moments
-        Matrix A: the second moments X'X of the other records' rows, plus Lambda times the identity matrix.
+        Matrix A = X'X + Lambda I, where X contains the rows of the other records, including the constant.
     constant
         Last entry of every row, positive.
 
     Returns
     -------
     Reconstruction
-        The record; features and target are NaN if the two models are equal up to rounding.
+        The record. Its features and target are NaN if the two models are equal up to rounding.
 
     Raises
     ------
     ParameterError
-        If an argument is invalid, the shapes do not match, or the features are far larger than those of the other
-        records. Features that large mean that the last entry of the rows is not ``constant``.
+        If an argument is invalid, the shapes do not match, or the reconstructed features are far larger than those of
+        the other records, which happens if ``constant`` is not the last entry of every row.
     """
     constant = checks.positive("constant", constant, CONSTANT)
     first, second = numbers("before", before), numbers("after", after)
@@ -120,28 +120,29 @@ def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, con
 def logistic_record(
     coefficients: ArrayLike, rows: ArrayLike, signs: ArrayLike, *, regularization: float, constant: float = 1.0
 ) -> Reconstruction:
-    """Reconstruct the only unknown record of a logistic regression from the zero gradient at the minimum.
+    """Reconstruct the only unknown record of a logistic regression from the coefficients and all other records.
 
-    The gradient of the objective is zero at its minimum w, so the gradient of the unknown record (x, y) follows from
-    the other records (x_i, y_i): -y s(-y x'w) x = sum_i y_i s(-y_i x_i'w) x_i - Lambda w, with s the logistic function.
-    The last entry of x is a positive constant, so the last entry of this gradient has the sign of -y.
+    The gradient of the objective is zero at its minimizer w. The loss gradient of the unknown record (x, y) at w
+    therefore follows from the other records (x_i, y_i): -y s(-y x'w) x = sum_i y_i s(-y_i x_i'w) x_i - Lambda w. Here
+    s is the logistic function, and Lambda is the regularization strength. The last entry of x is a positive constant,
+    so the last entry of this gradient has the sign of -y.
 
     Parameters
     ----------
     coefficients
         The minimizer w of the sum of log(1 + exp(-y_i x_i'w)) over all records, including the unknown one, plus
-        (Lambda/2) ||w||^2; the last entry belongs to the constant.
+        (Lambda/2) ||w||^2. The last coefficient belongs to the constant.
     rows, signs
         Rows of the other records, including the constant, and their labels -1 or +1.
     regularization
-        Lambda, at least 0, for the sum (not the mean) of the losses.
+        Regularization strength Lambda, at least 0, for the sum (not the mean) of the losses.
     constant
         Last entry of every row, positive.
 
     Returns
     -------
     Reconstruction
-        The record; features and target are NaN if rounding errors dominate the gradient of the record.
+        The record. Its features and target are NaN if rounding errors dominate its gradient.
 
     Raises
     ------

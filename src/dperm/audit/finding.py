@@ -47,11 +47,11 @@ _EARLIER_WORDINGS = {
 class Finding:
     """Lower bounds on epsilon from one or more statistics of an audit, compared with the claimed guarantee.
 
-    All bounds hold simultaneously with probability at least ``confidence``, since each statistic has its own share of
-    the error probability (A5).
+    All bounds hold simultaneously with probability at least ``confidence``, because the error probability is divided
+    among the statistics (A5).
 
-    A bound with an assumption refutes a claim only if the claim implies the assumption. For example, a bound that
-    assumes a Gaussian trade-off curve refutes a claim only if the claimed trade-off curve is Gaussian.
+    A bound may need an assumption. Such a bound refutes a claim only if the claim implies the assumption. For example,
+    a bound that assumes a Gaussian trade-off curve refutes a claim only if the claimed trade-off curve is Gaussian.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Finding:
     claimed
         The claimed guarantee.
     bounds
-        Lower bounds by name of the statistic, each with its own confidence level.
+        Mapping from the name of each statistic to its lower bound, each with its own confidence level.
     confidence
         Confidence level at which all bounds hold together, in (0, 1].
     profile
@@ -72,8 +72,8 @@ class Finding:
         Assumptions of the bounds (`LowerBound.assumes`) that the claim implies. Whether the claim implies a Gaussian
         trade-off is determined from the profile.
     notes
-        Notes on the claim for the reader of a report, for example on the part of a plan's epsilon that is audited.
-        `as_dict` leaves them out.
+        Notes on the claim for the reader of a report, for example that only a part of a plan's epsilon is audited.
+        `as_dict` does not include them.
     """
 
     subject: str
@@ -119,19 +119,20 @@ class Finding:
 
     @cached_property
     def strongest(self) -> str:
-        """Name of the statistic that refutes the claim by the largest margin, or comes closest to refuting it."""
+        """Name of the statistic that refutes the claim by the largest margin, or else comes closest to refuting it."""
         return max(self.bounds, key=lambda name: (self._refutes(self.bounds[name]), self._excess(self.bounds[name])))
 
     @property
     def bound(self) -> LowerBound:
-        """Lower bound from the statistic named by ``strongest``."""
+        """Lower bound of the statistic ``strongest``."""
         return self.bounds[self.strongest]
 
     @property
     def violation(self) -> bool:
-        """Whether a bound refutes the claim, with error probability at most 1 - ``confidence``.
+        """Whether at least one bound refutes the claim.
 
-        Bounds with an assumption not implied by the claim are ignored.
+        A true claim is refuted with probability at most 1 - ``confidence``. Bounds with an assumption that the claim
+        does not imply are ignored.
         """
         return any(map(self._refutes, self.bounds.values()))
 
@@ -139,7 +140,7 @@ class Finding:
     def tightness(self) -> float:
         """Epsilon of ``bound`` divided by the claimed epsilon at the same delta; 0 if the claimed epsilon is infinite.
 
-        A value above 1 is a violation, provided that the claim implies the assumption of the bound.
+        A value above 1 is a violation if the bound needs no assumption, or only one that the claim implies.
         """
         claimed = self._claims[self.bound.delta]
         if math.isinf(claimed) or self.bound.epsilon == 0:
@@ -161,11 +162,11 @@ class Finding:
         return assumed == GAUSSIAN and is_gaussian(self.claimed.profile() if self.profile is None else self.profile)
 
     def __str__(self) -> str:
-        """Return the sentence of `verdict`."""
+        """Return `verdict` as a sentence."""
         return str(self.verdict)
 
     def _repr_html_(self) -> str:
-        """Return the verdict, the bounds of all statistics and their reading, for notebooks."""
+        """Return the verdict, the bounds of all statistics and their interpretation as HTML, for notebooks."""
         badge: Badge = ("VIOLATION", "bad") if self.violation else ("NO VIOLATION FOUND", "neutral")
         header = ("statistic", "epsilon at least", "claimed", "at delta", "confidence", "method")
         table = TextTable(header, [self._cells(name, bound) for name, bound in self.bounds.items()])
@@ -181,8 +182,9 @@ class Finding:
     def verdict(self) -> Fact:
         """Verdict on the claim, based on the strongest statistic.
 
-        The code of the verdict is "audit.violation" or "audit.no-violation". ``str(finding)`` is the verdict as a
-        sentence: "No violation found: epsilon >= x ..." or "VIOLATION: claimed epsilon a, measured >= b ...".
+        The attribute ``code`` of the verdict is "audit.violation" or "audit.no-violation". ``str(finding)`` is the
+        verdict as a sentence: "No violation found: epsilon >= x ..." or "VIOLATION: claimed epsilon a, measured >= b
+        ...".
         """
         level = "with certainty" if self.confidence == 1 else "at {confidence_percent:g} % confidence"
         at = " at delta {delta:g}" if self.bound.delta > 0 else ""
@@ -211,13 +213,13 @@ class Finding:
 
     @property
     def explanations(self) -> tuple[Fact, ...]:
-        """Interpretation of the bounds relative to the claim, and a note if the bounds share the error probability."""
+        """Interpretation of the bounds, and a note if the error probability is divided among several statistics."""
         return (self._reading, self._shared_error) if self._divides_error else (self._reading,)
 
     def matches_result(self, text: object) -> bool:
-        """Return whether a stored verdict belongs to this finding.
+        """Return whether a stored verdict is the verdict of this finding.
 
-        Verdicts stored by versions up to 0.9.0, which say "exactly" instead of "with certainty", also match.
+        Versions up to 0.9.0 wrote "exactly" instead of "with certainty"; verdicts stored by them also match.
 
         Parameters
         ----------
@@ -232,7 +234,7 @@ class Finding:
         return text in (str(self), str(self).replace(" with certainty", " exactly", 1))
 
     def matches_explanation(self, text: object) -> bool:
-        """Return whether a stored explanation belongs to this finding.
+        """Return whether a stored explanation is the explanation of this finding.
 
         Explanations stored by earlier versions also match: version 0.9.0 stored only the interpretation of the bounds,
         and versions up to 0.10.0 wrote "shows" instead of "gives".
@@ -291,8 +293,8 @@ class Finding:
     def as_dict(self) -> dict[str, object]:
         """Return JSON-serialisable data for a privacy statement.
 
-        Each bound is listed with the claimed epsilon at the same delta, and with 0, the bound of an uninformative
-        attack, as a baseline.
+        Each bound is listed with the claimed epsilon at the same delta. For comparison, it is also listed with 0, the
+        bound of an attack that learns nothing.
 
         Returns
         -------

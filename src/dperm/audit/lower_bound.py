@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bound on the true epsilon, with its confidence, and the shared steps of all bounds.
+"""Lower bound on the true epsilon with its confidence, and functions shared by all bounds.
 
-The shared steps check confidences and counts, and round epsilon down.
+These functions check confidences and counts, and round epsilon down.
 """
 
 import math
@@ -48,11 +48,12 @@ class LowerBound:
     delta
         The delta of the bound.
     confidence
-        The bound holds with at least this probability over the attacker's coin flips and the noise; 1 without sampling.
+        Confidence level: the bound holds with at least this probability over the attacker's coin flips and the noise. A
+        bound computed without sampling has confidence 1.
     method
-        Name of the method with the tag of its theorem, such as "Clopper-Pearson (A2)".
+        Name of the method and tag of its theorem, such as "Clopper-Pearson (A2)".
     assumes
-        Assumption that the bound needs in addition to the independence of the runs; "" for none.
+        Assumption of the bound in addition to the independence of the runs; "" if there is none.
 
     Examples
     --------

@@ -3,15 +3,19 @@
 """Lower bounds on epsilon from ONE training run with many canaries (A6).
 
 Theorem A6 [Steinke, Nasr & Jagielski 2023, Thm 5.2].
-    An independent fair coin decides the inclusion of each of m canaries. The attacker sees the whole output of (eps,
-    delta)-DP training and guesses r coin flips, r fixed in advance. Then v or more are right with probability at most
+    An independent fair coin decides the inclusion of each of m canaries, which are records added for the audit. The
+    attacker sees the whole output of (eps, delta)-DP training and guesses r coin flips, with r fixed in advance. Then v
+    or more guesses are right with probability at most
         p = beta + 2 m delta max_{1<=i<=v} P(v-i <= B <= v-1) / i,   B ~ Bin(r, 1/(1+e^-eps)),  beta = P(B >= v).
 
-The maximum is over means of the law of B in windows below v. The law has one peak, so a mean grows with the window as
-long as the next probability exceeds it. A binary search finds the largest mean in O(log v) steps. For p < 1/2 the
-p-value grows with eps. Proof: write p = max_i E g_i(B), g_i = c = 2 m delta / i on the window, 1 above it. dE g_i/dq =
-r (c P(B' = v-i-1) + (1-c) P(B' = v-1)), B' ~ Bin(r-1, q), is >= 0 if c <= 1; if c > 1, p >= P(B >= v-i), so the median
-of B, hence the mode of B', is at most v-i-1 and the first probability is the larger.
+The maximum is taken over the mean probabilities of the windows v-i, ..., v-1. The distribution of B is unimodal, so the
+mean grows with i as long as the next probability exceeds it. A binary search finds the largest mean in O(log v) steps.
+
+For p < 1/2, the p-value p grows with eps. Proof: let q = 1/(1+e^-eps) and c = 2 m delta / i, and write p as the maximum
+over i of E g_i(B), where g_i is c on the window, 1 above it and 0 below it. With B' ~ Bin(r-1, q), the derivative of
+E g_i(B) with respect to q is r (c P(B' = v-i-1) + (1-c) P(B' = v-1)). This is >= 0 if c <= 1. If c > 1, then p >= P(B
+>= v-i), so the median of B, and hence the mode of B', is at most v-i-1. The first probability is then the larger one,
+and the derivative is again >= 0.
 """
 
 import math
@@ -35,16 +39,16 @@ _BISECTIONS = 60
 def one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, confidence: float = 0.95) -> LowerBound:
     """Return the smallest epsilon that the number of correct guesses in one run does not refute (A6).
 
-    In one training run, an independent fair coin decides whether each of m canaries is included. The attacker guesses r
-    of the m coin flips, and v guesses are correct. The result refutes an epsilon if v or more correct guesses have
-    probability at most 1 - confidence under (epsilon, delta)-DP.
+    In one training run, an independent fair coin decides whether each of m canaries (records added for the audit) is
+    included. The attacker guesses r of the m coin flips, and v guesses are correct. This result refutes an epsilon if v
+    or more correct guesses have probability at most 1 - confidence under (epsilon, delta)-DP.
 
     Parameters
     ----------
     correct, guesses, canaries
-        Numbers v of correct guesses, r of guesses made (fixed in advance) and m of canaries; v <= r <= m.
+        Number v of correct guesses, number r of guesses (fixed in advance), and number m of canaries; v <= r <= m.
     delta
-        The delta of the bound; 0 for pure DP. Compare a claim with the bound at the claim's own delta.
+        The delta of the bound; 0 for pure DP. To test a claim, use the delta of the claim.
     confidence
         Confidence level of the bound.
 
@@ -79,7 +83,7 @@ def one_run_p_value(correct: int, guesses: int, canaries: int, *, epsilon: float
     Parameters
     ----------
     correct, guesses, canaries
-        Numbers v of correct guesses, r of guesses made (fixed in advance) and m of canaries; v <= r <= m.
+        Number v of correct guesses, number r of guesses (fixed in advance), and number m of canaries; v <= r <= m.
     epsilon, delta
         Parameters of the tested guarantee.
 
@@ -112,21 +116,21 @@ def from_scores(
     Parameters
     ----------
     scores
-        One score per canary, higher for likely members; NaN is not allowed. Ties are broken by a fixed shuffle that is
-        independent of ``included``.
+        One score per canary, higher for canaries that are more likely to be included; NaN is not allowed. Ties are
+        broken by a fixed random order that is independent of ``included``.
     included
         The `Canaries` drawn by `dperm.audit.coins.coins` (recommended), or one boolean per canary in the order of the
         coin flips.
     guesses_in, guesses_out
-        Numbers of guesses "in" and "out", fixed in advance. Trying several numbers and keeping the best bound
-        invalidates it.
+        Numbers of guesses "in" (included) and "out" (not included), fixed in advance. If you try several numbers and
+        keep the best bound, this bound is not valid.
     delta
         The delta of the bound.
     confidence
         Confidence level of the bound.
     independent
-        Whether the coin flips are independent. False raises an error, because the bound does not hold for dependent
-        flips, such as a random half of the canaries or one canary of each pair.
+        Whether the coin flips are independent. False raises an error, because the bound is not valid for dependent
+        flips. Flips are dependent if, by design, exactly half of the canaries or one canary of each pair is included.
 
     Returns
     -------
@@ -157,14 +161,14 @@ def bound_from_ranking(
     guesses: tuple[int, int],
     independent: bool,
 ) -> LowerBound:
-    """Guess from ranked scores as `from_scores` does, and return the result of ``bound`` for the counts.
+    """Guess from ranked scores as `from_scores` does, and return the bound for the number of correct guesses.
 
     Parameters
     ----------
     scores, included, independent
         See `from_scores`.
     bound
-        Function of three counts (correct guesses, guesses, canaries) that returns a lower bound.
+        Function that takes three numbers (correct guesses, guesses, canaries) and returns a lower bound.
     guesses
         Numbers of guesses "in" and "out".
 

@@ -3,14 +3,15 @@
 """Lower bounds from ONE training run with many canaries, for a Gaussian trade-off curve (A7).
 
 Theorem A7 [Mahloujifar, Melis & Chaudhuri 2024, Algorithm 3].
-    m canaries, each included by an independent fair coin; r guesses, v of them right. Training is not mu-GDP, at level
-    alpha, if R + H > r/m at the end of:  R = alpha v/m; H = alpha (r-v)/m; for i = v-1, ..., 0:
+    Each of m canaries (records added for the audit) is included by an independent fair coin. The attacker makes r
+    guesses, of which v are right. At level alpha, the test rejects mu-GDP of the training if R + H > r/m at the end of
+    the following loop. Start with R = alpha v/m and H = alpha (r-v)/m. Then, for i = v-1, ..., 0, set
         H' = max(H, Phi(Phi^-1(R) - mu));  R = min(1, R + i/(r-i) (H' - H));  H = H'.
 
-The theorem holds for any trade-off curve. Here the curve is G_mu (T19), so the bound applies to mechanisms of this
-family. R and H only grow, so the loop can stop once R + H is large enough. It also stops at the first step with H' = H,
-because nothing changes afterwards. Stopping earlier could only lose a rejection. The loop typically takes a few hundred
-of the v steps, and 2e4 at worst.
+The theorem holds for any trade-off curve. Here the curve is G_mu, the trade-off curve of mu-GDP (T19), so the bound
+applies to mechanisms with such a curve. R and H only grow, so the loop can stop once R + H is large enough. It also
+stops at the first step with H' = H, because nothing changes afterwards. Stopping earlier could only lose a rejection.
+The loop typically takes a few hundred of the v steps, and 2e4 at worst.
 """
 
 import math
@@ -36,12 +37,13 @@ def gaussian_one_run(
 ) -> LowerBound:
     """Return the smallest epsilon consistent with the correct guesses, for a mu-GDP training run (A7, A1).
 
-    See `dperm.audit.one_run.one_run` for the setting.
+    The lower bound on mu from `gaussian_one_run_mu` is converted to epsilon at ``delta``. See
+    `dperm.audit.one_run.one_run` for the setting.
 
     Parameters
     ----------
     correct, guesses, canaries
-        Numbers v of correct guesses, r of guesses made (fixed in advance) and m of canaries; v <= r <= m.
+        Number v of correct guesses, number r of guesses (fixed in advance), and number m of canaries; v <= r <= m.
     delta
         The delta of the bound, positive.
     confidence
@@ -50,7 +52,7 @@ def gaussian_one_run(
     Returns
     -------
     LowerBound
-        Lower bound on epsilon at ``delta``, valid for a Gaussian trade-off.
+        Lower bound on epsilon at ``delta``, valid if the trade-off curve is Gaussian.
 
     Raises
     ------
@@ -65,20 +67,20 @@ def gaussian_one_run(
 def gaussian_one_run_mu(correct: int, guesses: int, canaries: int, *, confidence: float = 0.95) -> float:
     """Return a lower bound on mu of a mu-GDP training run, from the correct guesses on its canaries (A7).
 
-    The bound is the largest mu that bisection finds to be rejected, or 0 if no mu is rejected. See
+    The bound is the largest mu for which the test rejects mu-GDP, found by bisection, or 0 if no mu is rejected. See
     `dperm.audit.one_run.one_run` for the setting.
 
     Parameters
     ----------
     correct, guesses, canaries
-        Numbers v of correct guesses, r of guesses made (fixed in advance) and m of canaries; v <= r <= m.
+        Number v of correct guesses, number r of guesses (fixed in advance), and number m of canaries; v <= r <= m.
     confidence
         Confidence level of the bound.
 
     Returns
     -------
     float
-        The lower bound, at least 0.
+        The lower bound on mu, at least 0.
     """
     sizes, alpha = checked_counts(correct, guesses, canaries), alpha_of(confidence)
     low, high = 0.0, 1.0
@@ -114,7 +116,7 @@ def gaussian_from_scores(
     Returns
     -------
     LowerBound
-        Lower bound on epsilon at ``delta``, valid for a Gaussian trade-off.
+        Lower bound on epsilon at ``delta``, valid if the trade-off curve is Gaussian.
     """
     return bound_from_ranking(
         scores,
@@ -135,7 +137,7 @@ def refutes_curve(raise_to: Callable[[float], float], sizes: tuple[int, int, int
     Parameters
     ----------
     raise_to
-        The function R -> f(1 - R), for R in [0, 1]. A function with smaller values makes the test conservative.
+        The function R -> f(1 - R), for R in [0, 1]. With smaller values of this function, the test rejects less often.
     sizes
         The numbers (v, r, m).
     alpha

@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bounds on epsilon from true and false positives of an attack with a rule fixed in advance (A2, A3).
+"""Lower bounds on epsilon from the true and false positives of an attack with a fixed decision rule (A2, A3).
 
-Runs on data with the record count as members, runs without it as non-members; all runs are independent. Two
-Clopper-Pearson intervals at alpha/2 hold together with probability 1 - alpha: TPR >= TPR_lo and FPR <= FPR_hi. Coin
-flips may be stratified.
+The decision rule must be fixed in advance, and the training runs must be independent. A run is a member if its data
+contain the record, and a non-member otherwise. The numbers of members and non-members may be fixed in advance, so the
+coin flips that assign the runs may be stratified. Let TPR and FPR be the true- and false-positive rates, and alpha be
+1 - confidence. Two one-sided Clopper-Pearson bounds at level alpha/2 hold simultaneously with probability at least
+1 - alpha: TPR >= TPR_lo and FPR <= FPR_hi.
 """
 
 from dperm import checks
@@ -25,10 +27,10 @@ def from_rates(
     """Return the smallest epsilon of (epsilon, delta)-DP consistent with the rates, without further assumptions (A2).
 
     The true- and false-positive rates (TPR, FPR) and the true- and false-negative rates (TNR, FNR) of an attack satisfy
-    TPR <= e^eps FPR + delta and TNR <= e^eps FNR + delta. So eps is at least the maximum of 0,
+    TPR <= e^epsilon FPR + delta and TNR <= e^epsilon FNR + delta. So epsilon is at least the maximum of 0,
     log((TPR_lo - delta) / FPR_hi) and log((1 - FPR_hi - delta) / (1 - TPR_lo)). Here TPR_lo and FPR_hi are
-    Clopper-Pearson bounds, which hold together at the confidence level. For example, 900 true positives in 1000 runs
-    and 100 false positives in 1000 runs give 1.98970631 at delta = 0 and 95 % confidence.
+    Clopper-Pearson bounds, which hold simultaneously at the confidence level. For example, 900 true positives in 1000
+    runs and 100 false positives in 1000 runs give 1.98970631 at delta = 0 and 95 % confidence.
 
     Parameters
     ----------
@@ -37,9 +39,9 @@ def from_rates(
     false_positives, non_members
         Number of runs without the record that were classified as "in", and number of all runs without the record.
     delta
-        The delta of the bound.
+        Delta at which epsilon is bounded, in [0, 1).
     confidence
-        Confidence level of the bound.
+        Confidence level of the bound, in (0, 1).
 
     Returns
     -------
@@ -68,11 +70,12 @@ def gaussian_from_rates(
     delta: float,
     confidence: float = 0.95,
 ) -> LowerBound:
-    """Return the smallest epsilon consistent with the rates, for a Gaussian trade-off curve G_mu (T19, A3).
+    """Return the smallest epsilon consistent with the rates, for a mechanism with a Gaussian trade-off curve (T19, A3).
 
-    The Gaussian mechanism, its compositions and full-batch DP-GD have such a curve. The function computes the lower
-    bound max(0, Phi^-1(1 - FPR_hi) - Phi^-1(FNR_hi)) on mu, and converts it to epsilon at ``delta`` [Nasr et al. 2023].
-    Here Phi is the standard normal distribution function, and FPR_hi and FNR_hi are Clopper-Pearson upper bounds on the
+    The curve G_mu is the trade-off curve between two normal distributions of variance 1 whose means differ by mu. The
+    Gaussian mechanism, its compositions and full-batch DP-GD have such a curve. The function computes the lower bound
+    max(0, Phi^-1(1 - FPR_hi) - Phi^-1(FNR_hi)) on mu, and converts it to epsilon at ``delta`` [Nasr et al. 2023]. Here
+    Phi is the standard normal distribution function, and FPR_hi and FNR_hi are Clopper-Pearson upper bounds on the
     false-positive and false-negative rates. For other mechanisms, the result is not a bound on epsilon.
 
     Parameters
@@ -80,14 +83,14 @@ def gaussian_from_rates(
     true_positives, members, false_positives, non_members
         See `from_rates`.
     delta
-        The delta of the bound, positive.
+        Delta at which epsilon is bounded, in (0, 1).
     confidence
-        Confidence level of the bound.
+        Confidence level of the bound, in (0, 1).
 
     Returns
     -------
     LowerBound
-        Lower bound on epsilon at ``delta``, valid for a Gaussian trade-off.
+        Lower bound on epsilon at ``delta``, valid for a Gaussian trade-off curve.
 
     Raises
     ------
@@ -102,22 +105,23 @@ def gaussian_from_rates(
 def gaussian_mu_from_rates(
     true_positives: int, members: int, false_positives: int, non_members: int, *, confidence: float = 0.95
 ) -> float:
-    """Return a lower bound on mu for a Gaussian trade-off curve G_mu; 0 if the rates are uninformative (T19, A3).
+    """Return a lower bound on the parameter mu of a Gaussian trade-off curve G_mu (T19, A3).
 
-    For example, 900 true positives in 1000 runs and 100 false positives in 1000 runs give 2.34709723 at 95 %
-    confidence. See `gaussian_from_rates` for the formula.
+    The bound is 0 if the attack is not clearly better than guessing. For example, 900 true positives in 1000 runs and
+    100 false positives in 1000 runs give 2.34709723 at 95 % confidence. See `gaussian_from_rates` for the curve and the
+    formula.
 
     Parameters
     ----------
     true_positives, members, false_positives, non_members
         See `from_rates`.
     confidence
-        Confidence level of the bound.
+        Confidence level of the bound, in (0, 1).
 
     Returns
     -------
     float
-        The lower bound, at least 0.
+        Lower bound on mu, at least 0.
     """
     alpha = alpha_of(confidence)
     tp, fp, n1, n0 = _counts(true_positives, members, false_positives, non_members)

@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Three valid ways to choose a threshold for scores of runs with and without a record, and five decision rules (A5).
+"""Three valid ways to choose a threshold for the scores of an attack, and five decision rules (A5).
 
-A threshold chosen from the data costs confidence. It is either fixed in advance (at no cost), or selected on runs that
-are then discarded, or one of k thresholds fixed in advance, each tested at level alpha/k. There is deliberately no
-fourth function: the best of all thresholds, tested at the level of a single threshold, exceeds the true epsilon far
-more often than stated.
+Each score belongs to a training run with or without the record. A threshold that is chosen from the scores weakens the
+bound or its confidence. So the threshold is fixed in advance (`fixed_threshold`), selected on runs that are then
+discarded (`split_threshold`), or one of k thresholds that are fixed in advance and each tested at level alpha/k, where
+alpha = 1 - confidence (`union_threshold`). A function that tests the best of all thresholds at level alpha is missing
+on purpose: its bound would exceed the true epsilon far more often than alpha allows.
 
-A decision rule turns scores and a threshold into guesses and a bound: `RATES`, `GAUSSIAN_RATES`, `PURE_GUESSES`,
-`APPROXIMATE_GUESSES` or `GAUSSIAN_GUESSES`.
+A decision rule turns scores and a threshold into guesses, and the guesses into a bound. The decision rules are `RATES`,
+`GAUSSIAN_RATES`, `PURE_GUESSES`, `APPROXIMATE_GUESSES` and `GAUSSIAN_GUESSES`.
 """
 
 import math
@@ -34,7 +35,10 @@ from dperm.presentation.spelling import arg
 Ints = NDArray[np.int64]
 
 FEWEST = 100
-"""Fewest guesses for selecting a threshold; with fewer, chance decides, and the bound falls as runs are added (A5)."""
+"""Smallest number of guesses at a threshold that `split_threshold` may select (A5).
+
+With fewer guesses, the selection would depend mostly on chance, and additional runs could make the bound worse.
+"""
 
 _NEARLY_ONE = 1 - 1e-12
 _CANDIDATES = 1000
@@ -42,14 +46,16 @@ _CANDIDATES = 1000
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of right and wrong guesses "in" and "out" at one or more thresholds, and numbers of runs.
+    """Counts of correct and wrong guesses at one or more thresholds, and numbers of runs.
+
+    A guess is "in" (the data of the run contain the record) or "out".
 
     Attributes
     ----------
     true_in, false_in
-        Numbers of right and of wrong guesses "in", one entry per threshold.
+        Numbers of correct and of wrong "in" guesses, one entry per threshold.
     true_out, false_out
-        Numbers of right and of wrong guesses "out", one entry per threshold.
+        Numbers of correct and of wrong "out" guesses, one entry per threshold.
     members, non_members
         Numbers of runs with and without the record.
     """
@@ -73,10 +79,11 @@ class DecisionRule:
     bound
         Function that returns the lower bound, given a `Tally` at one threshold, a delta and a confidence level.
     estimate
-        Function that returns, given a `Tally` and a delta, a cautious estimate of the strength of the attack at each
-        threshold. It is used to select a threshold, and is -inf at thresholds with too few guesses.
+        Function that returns a conservative estimate of the strength of the attack at each threshold, given a `Tally`
+        and a delta. `split_threshold` selects a threshold by this estimate, which is -inf at thresholds with too few
+        guesses.
     fair
-        Whether the coin flips of the runs must be fair and independent.
+        Whether the record must have been included by fair and independent coin flips, one for each run.
     both_tails
         If True, guess "in" for scores of at least the threshold t, guess "out" for scores of at most -t, and abstain in
         between and at NaN. If False, guess "in" for scores of at least t, and "out" otherwise.
@@ -89,7 +96,7 @@ class DecisionRule:
     both_tails: bool = False
 
     def tally(self, scores: Floats, truths: Truths, thresholds: Floats) -> Tally:
-        """Return the counts of right and wrong guesses at each threshold.
+        """Return the counts of correct and wrong guesses at each threshold.
 
         Parameters
         ----------
@@ -98,7 +105,7 @@ class DecisionRule:
         truths
             One boolean per run: whether the record was included.
         thresholds
-            Thresholds of the scores.
+            Thresholds with which the scores are compared.
 
         Returns
         -------
@@ -180,7 +187,7 @@ def _pure(t: Tally, delta: float, confidence: float) -> LowerBound:
 RATES = DecisionRule(
     "RATES", lambda t, delta, level: from_rates(*_rates(t), delta=delta, confidence=level), _rate_estimate, fair=False
 )
-"""A2: no assumptions, not even on the coin flips."""
+"""Decision rule of A2, without assumptions, not even about the coin flips."""
 
 GAUSSIAN_RATES = DecisionRule(
     "GAUSSIAN_RATES",
@@ -188,10 +195,13 @@ GAUSSIAN_RATES = DecisionRule(
     _gaussian_estimate,
     fair=False,
 )
-"""A3: bound for a Gaussian trade-off."""
+"""Decision rule of A3: bound for a mechanism with a Gaussian trade-off curve."""
 
 PURE_GUESSES = DecisionRule("PURE_GUESSES", _pure, _guess_estimate, fair=True, both_tails=True)
-"""A4: pure DP, fair coin flips, guesses in both tails of a score around 0 such as a log-likelihood ratio."""
+"""Decision rule of A4 for pure DP and fair coin flips.
+
+It guesses only at large positive and large negative scores, so it needs scores around 0, such as log-likelihood ratios.
+"""
 
 APPROXIMATE_GUESSES = DecisionRule(
     "APPROXIMATE_GUESSES",
@@ -199,7 +209,7 @@ APPROXIMATE_GUESSES = DecisionRule(
     _guess_estimate,
     fair=True,
 )
-"""A4 at a positive delta: fair coin flips, a guess in every run."""
+"""Decision rule of A4 for a positive delta and fair coin flips. It makes a guess for every run."""
 
 GAUSSIAN_GUESSES = DecisionRule(
     "GAUSSIAN_GUESSES",
@@ -207,7 +217,7 @@ GAUSSIAN_GUESSES = DecisionRule(
     _guess_estimate,
     fair=True,
 )
-"""A4 for a Gaussian trade-off: fair coin flips, a guess in every run."""
+"""Decision rule of A4 for a Gaussian trade-off curve and fair coin flips. It makes a guess for every run."""
 
 
 def _checked_rule(rule: object) -> DecisionRule:
@@ -241,16 +251,17 @@ def fixed_threshold(
     Parameters
     ----------
     scores
-        One score per run, higher if the record was probably included. NaN means no guess, and is allowed only for
-        ``PURE_GUESSES``.
+        One score per run; a higher score means that the record was more likely included. NaN means no guess, and is
+        allowed only for ``PURE_GUESSES``.
     included
         One boolean per run: whether the record was included. `dperm.audit.coins.Canaries` are also accepted.
     threshold
         The threshold, a finite number; it must be positive for ``PURE_GUESSES``.
     delta
-        The delta of the bound; it must be 0 for ``PURE_GUESSES``, and positive for the Gaussian rules.
+        Delta at which epsilon is bounded, in [0, 1). It must be 0 for ``PURE_GUESSES``, and positive for the Gaussian
+        rules.
     confidence
-        Confidence level of the bound.
+        Confidence level of the bound, in (0, 1).
     rule
         Decision rule: `RATES`, `GAUSSIAN_RATES`, `PURE_GUESSES`, `APPROXIMATE_GUESSES` or `GAUSSIAN_GUESSES`.
 
@@ -262,7 +273,7 @@ def fixed_threshold(
     Raises
     ------
     AssumptionError
-        If the rule requires fair and independent coin flips, and ``included`` is too unlikely for them.
+        If the rule requires fair and independent coin flips, and ``included`` is very unlikely to result from them.
     ParameterError
         If an argument is invalid.
     """
@@ -293,12 +304,17 @@ def union_threshold(
     thresholds
         The k thresholds; duplicates count once.
     confidence
-        Simultaneous confidence level of all k bounds.
+        Confidence level at which all k bounds hold simultaneously.
 
     Returns
     -------
     LowerBound
         Lower bound on epsilon at ``delta``.
+
+    Raises
+    ------
+    AssumptionError, ParameterError
+        See `fixed_threshold`.
     """
     _checked_rule(rule)
     points = _grid(thresholds, "thresholds", rule)
@@ -319,11 +335,11 @@ def split_threshold(
     seed: int = 0,
     rule: DecisionRule = RATES,
 ) -> LowerBound:
-    """Select a threshold on a ``share`` of the runs, and return its lower bound on epsilon from the other runs (A5).
+    """Select a threshold on a fraction of the runs, and return its lower bound on epsilon from the other runs (A5).
 
-    The selected threshold has the largest estimated strength of attack, among thresholds with at least 100 guesses. For
-    v correct guesses out of r, the estimate uses v - sqrt(r)/2 instead of v, since the largest of many estimates is
-    usually too large.
+    Among the thresholds with at least 100 guesses, the function selects the threshold at which the attack is estimated
+    to be strongest. For v correct guesses out of r, the estimate uses v - sqrt(r)/2 instead of v, because the largest
+    of many estimates is usually too large.
 
     Parameters
     ----------
@@ -332,7 +348,8 @@ def split_threshold(
     share
         Fraction of the runs used for the selection, from 0.1 to 0.3.
     seed
-        Seed of the random choice of these runs. Trying several seeds and keeping the best invalidates the bound.
+        Seed for the random choice of the runs that are used for the selection. Trying several seeds and keeping the
+        best result invalidates the bound.
 
     Returns
     -------
@@ -341,8 +358,10 @@ def split_threshold(
 
     Raises
     ------
+    AssumptionError
+        See `fixed_threshold`.
     ParameterError
-        If an argument is invalid, or there are too few runs to select a threshold.
+        If an argument is invalid, or if there are too few runs to select a threshold.
     """
     _checked_rule(rule)
     delta, share = checks.small_delta("delta", delta), checks.between("share", share, 0.1, 0.3)

@@ -44,7 +44,7 @@ Exit codes (the message is on stderr):
   4    the request would release private data without a guarantee
   5    "dperm audit", "dperm ledger verify" or "dperm reproduce" found a problem, or an audit given to "dperm report"
        refutes the claim
-  130  interrupted; the amount charged is printed
+  130  interrupted by Ctrl-C (143: by SIGTERM); the amount charged is printed
 """
 
 _ACCOUNT = "Compute the epsilon of events at a given delta, or the delta at a given epsilon."

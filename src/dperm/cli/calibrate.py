@@ -43,13 +43,17 @@ _DIGITS = (8, 12)
 
 
 def calibrate(
-    epsilon: Annotated[float, number("--epsilon", "Target epsilon.")],
-    delta: Annotated[float, number("--delta", "Target delta.")],
+    epsilon: Annotated[float, number("--epsilon", "Target epsilon, greater than 0.")],
+    delta: Annotated[float, number("--delta", "Target delta; 0 for pure DP.")],
     adjacency: AdjacencyName = "",
     events: Events = None,
     event_file: EventFiles = None,
-    low: Annotated[float | None, number("--low", "Lower end of the search range for ?.")] = None,
-    high: Annotated[float | None, number("--high", "Upper end of the search range for ?.")] = None,
+    low: Annotated[
+        float | None, number("--low", "Lower end of the search range for ?.", show_default="depends on the parameter")
+    ] = None,
+    high: Annotated[
+        float | None, number("--high", "Upper end of the search range for ?.", show_default="depends on the parameter")
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Calibrate the value of ?."""
@@ -76,7 +80,9 @@ def _role(expression: EventNode) -> str:
     roles = expression.roles()
     if len(roles) != 1:
         found = f"there are ? for {' and '.join(sorted(roles))}" if roles else "there is no ?"
-        raise ParameterError(f"write ? for one number of the events, or for equal ones of the same kind; {found}.")
+        raise ParameterError(
+            f"write ? for one number in the events, or for several equal numbers of the same kind; {found}."
+        )
     (role,) = roles
     if role not in _BOUNDS:
         raise ParameterError(f"? may stand for {', '.join(_BOUNDS)}, but not for {role}.")

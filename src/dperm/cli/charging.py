@@ -266,7 +266,7 @@ def _within_share(account: Account, delta: float) -> float:
     if share is not None and delta > share:
         raise ParameterError(
             f"--delta is {delta!r}, and each release from {account.described} is charged at its share of the limit's "
-            f"delta, {share!r}: a larger delta would promise less than the account does. Leave --delta out."
+            f"delta, {share!r}: a larger delta would give a weaker guarantee than the account. Leave --delta out."
         )
     return delta
 

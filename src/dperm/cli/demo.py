@@ -77,7 +77,8 @@ def demo(
             _run(command, folder)
         right, majority = _accuracy(folder)
         typer.echo(
-            f"\nAccuracy on test records: {right:.3f}; without a model, by the more frequent class: {majority:.3f}."
+            f"\nAccuracy on test records: {right:.3f}; without a model, by always predicting the more frequent class: "
+            f"{majority:.3f}."
         )
         typer.echo(f"Statement: {folder / 'statement.html'} (open it in a browser)")
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 HELP = """Measure MODEL on the records in DATA with a privacy guarantee, and charge the cost to a ledger.
 
 Accuracy, confusion matrix, ROC curve, calibration, Brier score and log loss of a classifier, or R^2 and errors of a
-regression, are computed from one noisy release. Each metric has an interval that covers sampling and noise together.
+regression, are computed from one noisy release. The interval of each metric accounts for both sampling error and
+privacy noise.
 
 The model must not have been trained on the records in DATA: metrics on training records are too optimistic, and their
 intervals do not have the stated coverage. With --ledger, DATA is refused if the model was fitted to this file and
@@ -70,7 +71,9 @@ def evaluate(
         int | None,
         typer.Option("--bins", metavar="N", show_default="chosen by the plan", help="Even number of score bins."),
     ] = None,
-    level: Annotated[float, number("--level", "Nominal coverage of the intervals.", show_default="0.95")] = 0.95,
+    level: Annotated[
+        float, number("--level", "Nominal coverage of the intervals, from 0.5 to 0.9999.", show_default="0.95")
+    ] = 0.95,
     ledger: options.LedgerPlace = None,
     account: options.AccountName = None,
     request_id: options.RequestId = None,
@@ -136,8 +139,8 @@ def _require_new_records(account: "Account", estimator: Any, data: Path) -> None
     record = getattr(estimator, "record_", None)
     if record is not None and account.has_trained(record.ledger, data):
         raise LedgerError(
-            f"the model was fitted to {data}, as the ledger shows: metrics on training records are too good, and their "
-            "intervals do not have the stated coverage. Nothing was charged. Use records that the model was not "
+            f"the model was fitted to {data}, as the ledger shows: metrics on training records are too optimistic, and "
+            "their intervals do not have the stated coverage. Nothing was charged. Use records that the model was not "
             "trained on, or add --training-records."
         )
 

@@ -36,15 +36,17 @@ def explain(
     events: Events = None,
     epsilon: Annotated[float | None, number("--epsilon", "Epsilon of an (epsilon, delta) guarantee.")] = None,
     delta: Annotated[float | None, number("--delta", "Delta of the guarantee; 0 for pure DP.")] = None,
-    mu: Annotated[float | None, number("--mu", "Parameter of a mu-GDP guarantee.")] = None,
-    rho: Annotated[float | None, number("--rho", "Parameter of a rho-zCDP guarantee.")] = None,
+    mu: Annotated[float | None, number("--mu", "Parameter mu of a guarantee of Gaussian DP (mu-GDP).")] = None,
+    rho: Annotated[
+        float | None, number("--rho", "Parameter rho of a guarantee of zero-concentrated DP (rho-zCDP).")
+    ] = None,
     event_file: EventFiles = None,
     surprise: Annotated[
         float | None,
         number(
             "--surprise",
             "Probability with which the bound on the attacker's posterior belief may be exceeded.",
-            show_default="1e-6, or more if necessary",
+            show_default="1e-6, or the smallest larger power of 10, up to 1e-2, that gives a bound",
         ),
     ] = None,
     json: AsJson = False,

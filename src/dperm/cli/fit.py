@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 HELP = """Fit a private model to DATA, charge its privacy cost to a ledger, and write the model to a file.
 
-DATA is one file, several files of one table, or a quoted pattern. A fit with a schema reads it in row groups, so it may
-be larger than memory; the result does not depend on --engine, --memory and --scratch. With --engine dask, the workers
-of a cluster read the files and hold the encoded records. Fits with --prepare, --holdout, --method bolt_on or --method
-posterior read one file and hold it in memory.
+DATA is one file, several files of one table, or a quoted pattern. A fit with a schema reads DATA in row groups, so the
+table may be larger than memory. The result does not depend on --engine, --memory or --scratch. With --engine dask, the
+workers of a cluster read the files and hold the encoded records. Fits with --prepare, --holdout, --method bolt_on or
+--method posterior read one file and hold it in memory.
 
 A schema declares bounds, categories and classes; write it without looking at the data. "dperm schema draft" writes a
-draft to fill in. With --prepare, undeclared columns need no schema: their kinds, ranges, bins, categories and labels
-are found privately, and the schema and the model are released together, under one guarantee. Column names are
-public. Columns declared in the schema cost nothing. "dperm plan table" states the cost and the number of records
-needed. If the public number of records is too small for a private preparation, the fit is refused, unless
---allow-few-records is given.
+draft to fill in. With --prepare, columns need not be declared: the kinds (numbers or categories), ranges, bins,
+categories and labels of undeclared columns are found privately. The schema and the model are then released together,
+under one guarantee. Column names are public. Columns declared in the schema cost nothing. "dperm plan table" states the
+cost and the number of records needed. If the public number of records is too small for a private preparation, the fit
+is refused, unless --allow-few-records is given.
 
-With --holdout, secret coin flips hold records out, and the model is measured on them privately: accuracy, ROC curve,
-calibration or errors, with intervals. One guarantee covers schema, model and metrics; the metrics add nothing to the
-privacy cost.
+With --holdout, each record is held out with the given probability, by a secret coin flip. The model is evaluated
+privately on the held-out records: accuracy, ROC curve and calibration, or the errors of a regression, each with an
+interval. One guarantee covers schema, model and metrics; the metrics add nothing to the privacy cost.
 
 Steps: check the options and the schema; plan the fit; check the budget; reserve disk space for the model; read the data
 and enforce the bounds; charge the budget; train the model; record the release in the ledger; write the model to a file.
@@ -225,7 +225,9 @@ def _checked_release(path: Path, *, not_private: bool) -> "Mapping[str, object] 
             "disclosed."
         )
     if found["is_private"]:
-        note(f"Note: the schema in {path} is a private release of its own. Its guarantee adds to that of the model.")
+        note(
+            f"Note: the schema in {path} is a private release of its own. The privacy costs of schema and model add up."
+        )
     return found
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 LEFT_OUT = "no value or range stands out from the noise"
 """Reason for which a preparation leaves columns out."""
 NOTHING = "none: the model is NOT PRIVATE"
-NO_LEDGER = "no --ledger: this release is not recorded, and its cost adds to the cost of other releases from these data"
+NO_LEDGER = "no --ledger: this release is not recorded. The privacy costs of all releases from the same data add up."
 
 
 def print_fitted(fitted: "FittedModel", out: Path, account: "Account | None", *, as_json: bool) -> None:
@@ -109,7 +109,7 @@ def prepared_facts(found: "PreparedTable", holdout: float = 0.0) -> list[tuple[s
         facts.append(("left out", f"{', '.join(found.constant)}; {LEFT_OUT}"))
     facts += [("WARNING", describe_reason(fact)) for fact in found.warnings]
     counted = "training records" if holdout else "records"
-    return [*facts, ("records", f"about {max(found.records, 0):.0f} {counted}, by a noisy count")]
+    return [*facts, ("records", f"about {max(found.records, 0):,.0f} {counted} (a noisy count)")]
 
 
 def prepared_data(found: "PreparedTable", holdout: float = 0.0) -> dict[str, object]:
@@ -188,7 +188,7 @@ def training_guarantee(plan: "TablePlan") -> str:
 def _format_shares(table: Any) -> str:
     """Return the share of the preparation, `dperm.pipeline.plan.PREPARATION_SHARE`, and the guarantee of training."""
     training = training_guarantee(table.plan_)
-    return f"the preparation has a quarter of the privacy budget (in mu^2), and training has {training} by itself"
+    return f"the preparation uses a quarter of the privacy budget (in mu^2); training by itself has {training}"
 
 
 def print_repeated(noun: str, out: Path, account: "Account", *, as_json: bool) -> None:

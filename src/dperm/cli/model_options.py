@@ -12,7 +12,7 @@ from dperm.cli.table_reading import DEFAULT_ENGINE, DEFAULT_MEMORY, ENGINES
 
 ESTIMATORS = "logistic|svc|linear|huber|quantile"
 TABLE_HELP = "Table in a .csv, .parquet, .arrow or .feather file; CSV may be compressed, as in .csv.gz."
-EPSILON_HELP = "Privacy-loss bound epsilon; smaller is more private."
+EPSILON_HELP = "Privacy-loss bound epsilon, greater than 0; smaller is more private."
 ADJACENCY_HELP = "Neighbouring data sets: one record added or removed, or one record replaced (n is public)."
 Data = Annotated[Path, typer.Argument(metavar="DATA", show_default=False, help=TABLE_HELP)]
 DataFiles = Annotated[
@@ -21,7 +21,7 @@ DataFiles = Annotated[
         metavar="DATA",
         show_default=False,
         help="Table in .csv, .parquet, .arrow or .feather files, or a quoted pattern such as 'data/*.parquet'. CSV may "
-        "be compressed, as in .csv.gz. Each file has all declared columns.",
+        "be compressed, as in .csv.gz. Each file must have all declared columns.",
     ),
 ]
 EngineName = Annotated[
@@ -31,8 +31,8 @@ EngineName = Annotated[
         metavar=ENGINES,
         autocompletion=lambda: ENGINES.split("|"),
         show_default=DEFAULT_ENGINE,
-        help="Reader of the row groups: this process with one thread or several, or the workers of a Dask cluster, "
-        "which must see DATA under the same paths. The result does not depend on it.",
+        help="Engine that reads the row groups: one thread (serial), several threads (threads), or the workers of a "
+        "Dask cluster (dask), which must find DATA under the same paths. The result does not depend on the engine.",
     ),
 ]
 Scheduler = Annotated[
@@ -50,8 +50,8 @@ Scratch = Annotated[
         "--scratch",
         metavar="FOLDER",
         show_default=False,
-        help="Folder for encoded records beyond --memory, on an encrypted disk; without it, they are read again from "
-        "DATA in each pass.",
+        help="Folder for the encoded records that exceed --memory; choose an encrypted disk. Without --scratch, these "
+        "records are read again from DATA in each pass. Not for --engine dask.",
     ),
 ]
 Memory = Annotated[
@@ -60,7 +60,7 @@ Memory = Annotated[
         "--memory",
         metavar="SIZE",
         show_default=DEFAULT_MEMORY,
-        help="Largest size of all encoded records in memory, such as 500MB.",
+        help="Maximum total size of the encoded records held in memory, such as 500MB or 2GB. Not for --engine dask.",
     ),
 ]
 Separator = Annotated[
@@ -73,7 +73,7 @@ Separator = Annotated[
     ),
 ]
 ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", show_default=False, help="Model file written by dperm fit.")
+    Path, typer.Argument(metavar="MODEL", show_default=False, help="Model file written by dperm fit or dperm search.")
 ]
 Epsilon = Annotated[float | None, number("--epsilon", f"{EPSILON_HELP} [required]")]
 DELTA_HELP = "Delta of the guarantee; 0 for pure DP."
@@ -83,7 +83,7 @@ DeltaOfFit = Annotated[
     float | None,
     number(
         "--delta",
-        "Delta of the guarantee; 0 for pure DP, which --prepare does not support.",
+        "Delta of the guarantee; 0 for pure DP, which is not possible with --prepare or --holdout.",
         show_default=_ACCOUNT_DELTA,
     ),
 ]
@@ -139,7 +139,7 @@ LedgerPlace = Annotated[
 ]
 AccountName = Annotated[
     str | None,
-    typer.Option("--account", metavar="NAME", show_default="the only account", help="Account in the ledger."),
+    typer.Option("--account", metavar="NAME", show_default="the only account", help="Account to use in the ledger."),
 ]
 RegularizationC = Annotated[
     float | None,
@@ -149,8 +149,8 @@ Clip = Annotated[
     float | None,
     number(
         "--clip",
-        "Clipping norm, in (0, 1], as a fraction of the largest gradient norm without clipping; for the squared loss, "
-        "as a fraction of the largest row norm, with the target scaled to [-1, 1].",
+        "Clipping norm as a fraction, in (0, 1], of the largest gradient norm without clipping. For the squared loss, "
+        "it is a fraction of the largest row norm, with the target scaled to [-1, 1].",
         show_default="chosen by the plan",
     ),
 ]
@@ -185,7 +185,8 @@ Prepare = Annotated[
     bool,
     typer.Option(
         "--prepare",
-        help="Find undeclared kinds, ranges, bins, categories and labels privately, as a part of the same release.",
+        help="Privately find the kinds, ranges, bins, categories and labels of undeclared columns, as part of the same "
+        "release.",
     ),
 ]
 TaskName = Annotated[
@@ -209,17 +210,17 @@ MostClasses = Annotated[
     typer.Option(
         "--most-classes",
         metavar="K",
-        show_default=False,
-        help="Upper limit on the number of classes of an undeclared target; it must be public. Rarer classes are "
-        "left out.",
+        show_default="2",
+        help="Upper limit on the number of classes of an undeclared target; it must be public. Only the K most "
+        "frequent classes are kept.",
     ),
 ]
 Holdout = Annotated[
     float | None,
     number(
         "--holdout",
-        "Probability, at most 0.5, with which a secret coin flip holds a record out for private metrics of the model. "
-        "The metrics do not add to the privacy cost.",
+        "Probability, at most 0.5, that a record is held out by a secret coin flip. The model is evaluated privately "
+        "on the held-out records. The metrics do not add to the privacy cost.",
         show_default="no record is held out",
     ),
 ]
@@ -236,7 +237,8 @@ GroupColumn = Annotated[
         "--groups",
         metavar="COLUMN=A,B,...",
         show_default=False,
-        help="Column with public groups; metrics are computed for each group, and for all other records.",
+        help="Column, and those of its values that define groups; the groups must be public. Metrics are computed for "
+        "each group, and for all other records together.",
     ),
 ]
 RequestId = Annotated[
@@ -244,8 +246,9 @@ RequestId = Annotated[
     typer.Option(
         "--request-id",
         metavar="ID",
-        show_default=False,
-        help="Request id; a repeated request is neither charged nor run again.",
+        show_default="a new id",
+        help="Id of this request in the ledger. A request that is repeated with the same id is neither charged nor run "
+        "again. Required if the account requires approvals.",
     ),
 ]
 Seed = Annotated[
@@ -254,6 +257,6 @@ Seed = Annotated[
         "--seed",
         metavar="S",
         show_default=False,
-        help="Seed for the noise; the result is reproducible and NOT PRIVATE.",
+        help="Seed for the noise; the result is reproducible and NOT PRIVATE. Requires --not-private.",
     ),
 ]

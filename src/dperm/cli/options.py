@@ -56,21 +56,35 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object; nul
 
 EVENTS_HELP = """\b
 Events:
-  gaussian(noise_multiplier)        laplace(noise_multiplier)
-  pure(epsilon)                     approximate(epsilon, delta)
+  gaussian(noise_multiplier)        Gaussian noise
+  laplace(noise_multiplier)         Laplace noise
+  pure(epsilon)                     any epsilon-DP mechanism
+  approximate(epsilon, delta)       any (epsilon, delta)-DP mechanism
+  bounded_range(epsilon)            any mechanism whose privacy losses lie in an interval of length epsilon
   randomized_response(epsilon, values=2)
-  poisson(EVENT, rate)              without_replacement(EVENT, rate)
+                                    local randomized response with this number of possible values; replace_one only
+  poisson(EVENT, rate)              EVENT on a Poisson sample of the records
+  without_replacement(EVENT, rate)  EVENT on a sample of fixed size; replace_one only
+  replace_one_only(EVENT)           gaussian or laplace noise with a sensitivity proved only under replace_one; the
+                                    noise multiplier is relative to half of this sensitivity
   perturbed_objective(noise_multiplier, curvature, monotone=true)
+                                    objective perturbation with Gaussian noise; curvature is the smoothness of the
+                                    loss of one record divided by the regularization strength; monotone=false for
+                                    regression
   perturbed_softmax(noise_multiplier, curvature, classes)
-  bounded_range(epsilon)            thresholded_values(standard_deviation, threshold, values)
-  parallel_parts(EVENT, EVENT, ...) for parts of the data chosen by independent coin flips
+                                    objective perturbation of softmax regression
+  thresholded_values(standard_deviation, threshold, values)
+                                    values whose noisy counts exceed the threshold; one record has at most this
+                                    number of values
+  parallel_parts(EVENT, EVENT, ...) one EVENT for each part of the data; secret, independent coin flips assign the
+                                    records to the parts
   best_of(EVENT, runs)              best of a random number of runs; runs is geometric(mean), logarithmic(mean),
                                     poisson(mean) or negative_binomial(eta, gamma)
-  EVENT * 1000                      the event, 1000 times
+  EVENT * 1000                      EVENT, 1000 times
   EVENT + EVENT, or several EVENTs  composition
-  numbers may be fractions: rate=256/60000
 
-The noise multiplier is the standard deviation of the noise (laplace: its scale) divided by the sensitivity to one
-record added or removed. The guarantees in "pure", "approximate" and "bounded_range" events hold under --adjacency,
-unless the event names another adjacency: pure(0.1, adjacency=add_remove).
+A number may be a fraction, such as rate=256/60000. The noise multiplier is the standard deviation of the noise
+(laplace: its scale) divided by the sensitivity to one record added or removed. The guarantees in "pure", "approximate"
+and "bounded_range" events hold under --adjacency, unless the event names another adjacency: pure(0.1,
+adjacency=add_remove).
 """

@@ -119,7 +119,7 @@ class PreparedFitRequest:
     def _require_records(self, plan: "TablePlan", n: int | None) -> None:
         """Raise ParameterError if the public number of records is too small for the preparation (T91)."""
         for fact in () if self.allow_few_records else plan.warnings(n):
-            remedy = "Or give --allow-few-records to fit nevertheless."
+            remedy = "Or add --allow-few-records to fit the model anyway."
             raise ParameterError(fact.describe(arg), remedy=remedy)
 
     @property

@@ -50,7 +50,8 @@ def report(
         typer.Argument(
             metavar="MODEL",
             show_default=False,
-            help="Model file written by dperm fit, or a statement in JSON, such as evaluation.json of dperm evaluate.",
+            help="Model file written by dperm fit or dperm search, or a statement in JSON, such as the evaluation.json "
+            "of dperm evaluate.",
         ),
     ],
     output: Annotated[
@@ -192,7 +193,11 @@ def _print_result(output: Path | None, draft: Path | None, statement: "Statement
     gaps = statement.gaps
     if gaps:
         count = f"{len(gaps)} gap{'s' if len(gaps) > 1 else ''}"
-        typer.echo(f"{count} that only you can fill, in --fields (--draft-fields writes a draft): {', '.join(gaps)}.")
+        verb = "are" if len(gaps) > 1 else "is"
+        typer.echo(
+            f"There {verb} {count} that only you can fill in, with --fields: {', '.join(gaps)}. --draft-fields writes "
+            "a draft of the --fields file."
+        )
 
 
 def _headline(statement: "Statement") -> str:

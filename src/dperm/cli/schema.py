@@ -47,11 +47,11 @@ Examples:
 """
 FIT_HELP = """Find a schema of DATA privately, charge its privacy cost to a ledger, and write the schema to a file.
 
-The release contains the kinds, ranges, bins and categories of the columns, the presence of missing values in each
-column, and the labels of --target, all under one guarantee. Column names are public. Columns declared in --schema are
-not read and cost nothing; --exclude leaves columns out. The file is a schema for any number of later fits, each of
-which adds its own privacy cost. For a single model, "dperm fit --prepare" finds the schema and fits the model under one
-guarantee. "dperm plan table" states the number of records needed.
+The release contains the kinds (numbers or categories), ranges, bins and categories of the columns, the presence of
+missing values in each column, and the labels of --target, all under one guarantee. Column names are public. Columns
+declared in --schema are not read and cost nothing; --exclude leaves columns out. The file is a schema for any number of
+later fits, each of which adds its own privacy cost. For a single model, "dperm fit --prepare" finds the schema and fits
+the model under one guarantee. "dperm plan table" states the number of records needed.
 
 Failures before the charge cost nothing. The charge is not refunded if a later step fails; the message states the amount
 charged.
@@ -147,7 +147,8 @@ def fit(
             "--most-classes",
             metavar="K",
             show_default="100",
-            help="Upper limit on the number of classes of --target; it must be public. Rarer classes are left out.",
+            help="Upper limit on the number of classes of --target; it must be public. Only the K most frequent "
+            "classes are kept.",
         ),
     ] = None,
     schema: options.SchemaFile = None,

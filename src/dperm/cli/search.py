@@ -50,7 +50,12 @@ def search(
     delta: options.PositiveDelta = None,
     adjacency: options.Relation = None,
     validation: Annotated[
-        float, number("--validation", "Share of the records on which models are scored, at most 0.5.")
+        float,
+        number(
+            "--validation",
+            "Share of the records, at most 0.5, used only to score the models.",
+            show_default="0.15",
+        ),
     ] = 0.15,
     method: options.MethodName = "auto",
     estimator: options.EstimatorName = None,

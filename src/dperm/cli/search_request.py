@@ -188,7 +188,10 @@ class FoundModel:
             [
                 ("estimator", type(self.estimator).__name__),
                 ("setting", chosen),
-                ("score", f"{search.best_score_:.4g}, with noise; the best of several, so biased upwards"),
+                (
+                    "score",
+                    f"{search.best_score_:.4g}, with noise; biased upwards, because it is the best of several scores",
+                ),
                 ("why", below(map(describe_reason, plan.why))),
                 ("guarantee", "none: the model is NOT PRIVATE" if promised is None else format_guarantee(promised)),
                 *weak_protection(search.profile_),

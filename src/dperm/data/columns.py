@@ -48,27 +48,27 @@ _PUBLIC = "It must be public: choose it from public knowledge, not from the data
 class Numeric:
     """Column of numbers, clipped to public bounds and mapped affinely from [low, high] to [-1, 1].
 
-    True and False count as 1 and 0; declare ``Numeric(0, 1)`` for a column of truth values.
+    True and False count as 1 and 0; declare ``Numeric(0, 1)`` for a Boolean column.
 
     Attributes
     ----------
     low, high
-        Public lower and upper bound. Numbers outside the bounds, including infinities, are clipped to the nearer bound.
+        Public lower and upper bounds. Numbers outside the bounds, including infinities, are clipped to the nearer one.
     impute
-        Public number within the bounds that replaces missing values. If it is None and ``missing`` is False, missing
-        values are refused, unless the encoder is called with ``unseen="other"`` or ``canonical`` is True; their
-        features are then all 0.
+        Public number within the bounds that replaces missing values. If it is None and ``missing`` is False, a missing
+        value raises ``DataError``, except if the encoder is called with ``unseen="other"`` or if ``canonical`` is True.
+        In these two cases, all features of a missing value are 0.
     bins
         Public, increasing cut points, at most 10,000. Each interval below, between and above the cut points has an
-        indicator. A number equal to a cut point belongs to the interval above it. Numbers are compared with the cut
-        points before clipping.
+        indicator feature. A number equal to a cut point belongs to the interval above it. Numbers are compared with the
+        cut points before clipping.
     missing
-        Whether missing values have an indicator of their own, instead of the indicator of an interval. Their scaled
-        number is that of ``impute``, or 0 if ``impute`` is None.
+        Whether missing values have their own indicator instead of the indicator of an interval. The scaled number of a
+        missing value is the scaled value of ``impute``, or 0 if ``impute`` is None.
     canonical
         Whether cells are read one by one in canonical form (`dperm.data.canonical`), as in a private preparation. A
-        finite number, and text that spells one, count as this number. All other cells count as missing, and no cell is
-        refused.
+        finite number counts as itself, and text such as "1.5" counts as the number that it represents. Every other cell
+        counts as missing, and no cell raises an error.
 
     Examples
     --------
@@ -145,13 +145,13 @@ class Numeric:
 
     @property
     def squared_norm(self) -> int:
-        """Smallest integer that bounds the sum of the squared entries of a record: 1 or 2."""
+        """Smallest integer bound on the sum of squares of the column's features in one record: 1 or 2."""
         # The scaled number adds at most 1, and the single indicator of an interval 1. Without bins, only a missing
         # value has an indicator; its scaled number is 0 unless there is impute.
         return 2 if self.bins or (self.missing and self.impute is not None) else 1
 
     def entries(self, name: str, values: Column, unseen: Unseen = "raise") -> tuple[Part, ...]:
-        """Return the scaled number of each record and, with ``bins`` or ``missing``, the indicator of the record.
+        """Return the scaled number of each record and, with ``bins`` or ``missing``, its indicator.
 
         Parameters
         ----------
@@ -166,14 +166,14 @@ class Numeric:
         Returns
         -------
         tuple of pairs (ndarray, ndarray)
-            A tuple with one pair, or two with ``bins`` or ``missing``. A pair holds, for each record, the position of
-            one feature of the column and its entry in [-1, 1].
+            One pair of arrays, or two pairs with ``bins`` or ``missing``. The arrays of a pair hold, for each record,
+            the position of one feature within the column and the value of this feature, in [-1, 1].
 
         Raises
         ------
         DataError
-            If ``unseen`` is "raise" and there is a missing value without ``impute`` or ``missing``, or a value that is
-            not a number.
+            If ``unseen`` is "raise", and a value is not a number, or is missing although the column declares neither
+            ``impute`` nor ``missing``.
         """
         numbers = _numbers(name, values, unseen)
         gaps = np.isnan(numbers)
@@ -200,8 +200,8 @@ class Numeric:
 
         Returns
         -------
-        tuple of (ndarray, ndarray)
-            One or two pairs of positions and entries, as in `entries`.
+        tuple of pairs (ndarray, ndarray)
+            One or two pairs of positions and values, as in `entries`.
         """
         return self.entries(name, cells.numbers, "other")
 
@@ -218,27 +218,29 @@ class Numeric:
 
 @dataclass(frozen=True)
 class Categorical:
-    """Column of public categories, each with an indicator that is 1 in records of the category and 0 in others.
+    """Column of public categories. Each category has an indicator, which is 1 in its records and 0 in all others.
 
-    Text and numbers differ: ``"1"`` is not ``1``. Equal numbers of different types (``1``, ``1.0`` and ``True``) are
-    the same category, and so are texts that differ only in their Unicode normal form.
+    Text never equals a number: ``"1"`` and ``1`` are different categories. Equal numbers of different types (``1``,
+    ``1.0`` and ``True``) are the same category, and so are strings that differ only in their Unicode normal form.
 
     Attributes
     ----------
     categories
-        Public values, each once: strings, truth values or numbers. The list may be empty if ``other`` is True.
+        Distinct public values: strings, Booleans or numbers. The list may be empty if ``other`` is True.
     impute
-        Category that replaces missing values. If it is None and ``missing`` is False, missing values are refused,
-        unless the encoder is called with ``unseen="other"`` or ``canonical`` is True; their indicators are then all 0.
+        Category that replaces missing values. If it is None and ``missing`` is False, a missing value raises
+        ``DataError``, except if the encoder is called with ``unseen="other"`` or if ``canonical`` is True. In these two
+        cases, all indicators of a missing value are 0.
     other
-        Whether all undeclared values share one additional indicator. If False, undeclared values are refused, unless
-        the encoder is called with ``unseen="other"``. If True, the encoder still refuses values of a different type
-        from the categories, such as numbers among text, unless it is called with ``unseen="other"``.
+        Whether all undeclared values share one additional indicator. If False, an undeclared value raises
+        ``DataError``. If True, it raises ``DataError`` only if its type differs from that of the categories, such as a
+        number among strings. If the encoder is called with ``unseen="other"``, or if ``canonical`` is True, no
+        undeclared value raises an error.
     missing
-        Whether missing values have an indicator of their own. This option cannot be combined with ``impute``.
+        Whether missing values have their own indicator. This option cannot be combined with ``impute``.
     canonical
         Whether cells are read one by one in canonical form (`dperm.data.canonical`), as in a private preparation.
-        Categories must then be text, and the cells 1, 1.0 and "1" match the category "1". No cell is refused.
+        Categories must then be strings, and the cells 1, 1.0 and "1" match the category "1". No cell raises an error.
 
     Examples
     --------
@@ -319,7 +321,7 @@ class Categorical:
 
     @property
     def squared_norm(self) -> int:
-        """Largest sum of the squared entries of a record: 1, since a record has at most one indicator."""
+        """Bound on the sum of squares of the column's features in one record: 1, the square of a single indicator."""
         return 1
 
     def entries(self, name: str, values: Column, unseen: Unseen = "raise") -> tuple[Part, ...]:
@@ -332,20 +334,20 @@ class Categorical:
         values
             Values of the column.
         unseen
-            Treatment of invalid values: "raise" or "other". With "other", a value without an indicator has features
-            that are all 0, and the indicator declared by ``other=True`` accepts undeclared values of any type.
+            Treatment of invalid values: "raise" or "other". With "other", the features of a value without an indicator
+            are all 0, and the indicator declared by ``other=True`` accepts undeclared values of any type.
 
         Returns
         -------
         tuple of pairs (ndarray, ndarray)
-            A tuple with a single pair: the positions and the entries. An entry is 1, or 0 for a value without an
+            A single pair: the positions of the indicators, and their values. A value is 1, or 0 for a record without an
             indicator.
 
         Raises
         ------
         DataError
-            If ``unseen`` is "raise" and there is a missing value without ``impute`` or ``missing``, an undeclared value
-            without ``other``, or a value of a different type from the categories.
+            If ``unseen`` is "raise", and a value is missing although the column declares neither ``impute`` nor
+            ``missing``, is undeclared although ``other`` is False, or differs in type from the categories.
         """
         if values.dtype == object:
             places = self._places(name, values.tolist(), unseen)
@@ -356,7 +358,7 @@ class Categorical:
         return (_indicators(places),)
 
     def canonical_entries(self, name: str, cells: CanonicalColumn) -> tuple[Part, ...]:
-        """Return, for each record, the position of the indicator that is 1, as `entries` does, for canonical cells.
+        """Return the position of the indicator of each record, as `entries` does, from cells in canonical form.
 
         Parameters
         ----------
@@ -368,7 +370,7 @@ class Categorical:
         Returns
         -------
         tuple of pairs (ndarray, ndarray)
-            A tuple with a single pair, the positions and the entries, as in `entries`.
+            A single pair of positions and values, as in `entries`.
         """
         codes, texts = cells.values()
         return (_indicators(self._places(name, [*texts, None], "other")[codes]),)  # code -1 of missing cells is last

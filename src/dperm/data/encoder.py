@@ -37,8 +37,8 @@ class PublicEncoder:
 
     A `Numeric` column becomes one feature, clipped to its bounds and mapped to [-1, 1]. With ``bins`` or ``missing``,
     indicators follow, at most one of which is 1. A `Categorical` column becomes indicators, at most one of which is 1.
-    Pass ``norm`` to an estimator as its argument ``feature_norm``, or ``bounds`` as its argument ``bounds``. With
-    either option, the estimator leaves the features unchanged, and sparse features stay sparse.
+    Pass ``norm`` to an estimator as its argument ``feature_norm``, or pass ``bounds`` as its argument ``bounds``. In
+    both cases, the estimator leaves the features unchanged, and sparse features stay sparse.
 
     Attributes
     ----------
@@ -101,12 +101,15 @@ class PublicEncoder:
 
     @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
-        """Public (low, high) of each feature: (-1, 1), even for indicators, so that an estimator shifts nothing."""
+        """Public (low, high) of each feature, always (-1, 1), even for indicators.
+
+        With symmetric bounds, an estimator does not shift the features.
+        """
         return ((-1.0, 1.0),) * len(self.feature_names)
 
     @property
     def norm(self) -> float:
-        """Public bound on the L2 norm of a row: the root of the sum of all ``squared_norm``, rounded up."""
+        """Public bound on the L2 norm of a row: the square root of the sum of all ``squared_norm``, rounded up."""
         squared = sum(column.squared_norm for column in self.columns.values())
         root = math.sqrt(squared)
         return root if Fraction(root) ** 2 >= squared else math.nextafter(root, math.inf)
@@ -119,15 +122,15 @@ class PublicEncoder:
         table
             pandas or polars data frame, Arrow table, or mapping of names to one-dimensional arrays.
         sparse
-            Whether to return a compressed sparse row matrix. Each row stores the same number of entries, even if they
-            are zero, so the number of stored entries reveals nothing: one entry for each declared column, and two for
-            a `Numeric` column with ``bins`` or ``missing``.
+            Whether to return a compressed sparse row matrix. Each row stores one entry for each declared column, and
+            two for a `Numeric` column with ``bins`` or ``missing``. Entries that are zero are stored too, so the number
+            of stored entries reveals nothing about the values.
         unseen
             Treatment of undeclared categories, and of missing values that a column does not allow. "raise" raises
-            DataError. "other" encodes an undeclared category as ``other``, and a missing value according to the
-            ``missing`` or ``impute`` setting of the column. If the column has no such setting, its features are 0. Text
-            in a `Numeric` column then counts as missing. The norm of each row stays at most ``norm``. Numbers outside
-            their bounds are always clipped.
+            DataError. With "other", an undeclared category sets the ``(other)`` indicator of the column, and a missing
+            value is encoded by the ``missing`` or ``impute`` setting of the column. Without the indicator or the
+            setting, the features of the column are 0 in this record. Text in a `Numeric` column counts as missing. The
+            norm of each row stays at most ``norm``. Numbers outside their bounds are always clipped.
 
         Returns
         -------

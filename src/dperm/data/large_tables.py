@@ -31,18 +31,20 @@ _SOURCES = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table(RowGroups):
-    """Table of any size, read in row groups by an engine; made by `dperm.data.table`.
+    """Table of any size, created by `dperm.data.table` and read by an engine in blocks of rows (row groups).
 
     Attributes
     ----------
     groups, columns
-        See `RowGroups`.
+        See `dperm.data.row_groups.RowGroups`.
     engine
-        Engine that encodes the row groups and runs passes over them, such as `dperm.engines.DaskEngine`.
+        Engine that encodes the row groups and runs each computation (pass) over all rows, such as
+        `dperm.engines.DaskEngine`.
     memory
-        Largest size of all encoded rows in the memory of this process, in bytes.
+        Limit on the total size of the encoded rows in the memory of this process, in bytes.
     kinds
-        Kind of each column, by name: "number", "text", "truth", "other", or "" if the source does not tell.
+        Kind of each column, by name: "number", "text", "truth" (Boolean) or "other", or "" if the source does not
+        specify the kind, as in a CSV file.
     """
 
     engine: "TableEngine"
@@ -50,7 +52,7 @@ class Table(RowGroups):
     kinds: dict[str, str] = field(default_factory=dict)
 
     def select(self, columns: Sequence[str]) -> "Table":
-        """Return the table with some of its columns, without reading a row.
+        """Return a table with some of the columns. No rows are read.
 
         Parameters
         ----------
@@ -65,7 +67,7 @@ class Table(RowGroups):
         Raises
         ------
         ParameterError
-            If a name is not that of a column, or occurs twice, or there is none.
+            If ``columns`` is empty, repeats a name, or contains a name that the table does not have.
 
         Examples
         --------
@@ -102,49 +104,51 @@ def table(
     separator: str = ",",
     progress: Callable[[int, int], None] | None = None,
 ) -> Table:
-    """Return a table of any size, to be read in row groups.
+    """Return a table of any size, whose rows are read later in blocks (row groups).
 
-    Only names and types of the columns are read here.
+    This function reads only the names and the types of the columns.
 
     Parameters
     ----------
     source
-        Path, pattern such as ``"data/*.parquet"``, list of paths, 2-D numpy array, data frame of pandas or polars, or
-        Arrow table. Files are Parquet, Arrow, Feather, .npy and CSV files, also compressed CSV files.
+        Path, pattern such as ``"data/*.parquet"``, list of paths, 2-D numpy array, pandas or polars data frame, or
+        Arrow table. A file is a Parquet, Arrow, Feather, .npy or CSV file; CSV files may be compressed.
     columns
-        Names of the columns to use, in this order; None for all columns. Files may differ in their other columns.
+        Names of the columns to use, in this order; None for all columns. If names are given, the files may differ in
+        their other columns.
     scratch
         Folder for encoded rows that exceed ``memory``. They are stored in a file without a name, which no other user
         can open, and which the system removes when the process ends. Without a folder, such rows are read from the
-        source again in each pass, which is slower.
+        source again in each pass over the data, which is slower.
     memory
-        Largest size of all encoded rows in memory: bytes, or text such as "500MB". The row groups that are read at the
-        moment need memory in addition: for Parquet files, about 2 MB for each column and thread.
+        Limit on the total size of the encoded rows in memory: a number of bytes, or text such as "500MB". Row groups
+        need additional memory while they are read: for Parquet files, about 2 MB for each column and thread.
     engine
-        "serial", "threads" (default), or an engine such as ``dperm.engines.DaskEngine(client)``.
+        "serial", "threads" (the default), or an engine object such as ``dperm.engines.DaskEngine(client)``.
     format
-        "parquet", "arrow", "csv" or "npy" for files whose names have another suffix.
+        Format of files whose names do not end in its usual suffix: "parquet", "arrow", "csv" or "npy".
     separator
         Separator of the cells of CSV files: ",", ";", "|" or "tab".
     progress
-        Function that receives the number of row groups done and of all row groups, after each of them in each pass.
+        Function that is called after each row group of each pass, with the number of finished row groups and the number
+        of all row groups.
 
     Returns
     -------
     Table
-        The table. Files must not change while it is in use.
+        The table. Its files must not change while the table is in use.
 
     Raises
     ------
     DataError
         If a file cannot be read in its format, or the files have different columns.
     ParameterError
-        If an argument is invalid, no file matches, or a file is named twice.
+        If an argument is invalid, if no file matches a path or pattern, or if a file is given twice.
 
     Notes
     -----
-    *Guarantees.* Results do not depend on ``memory``, ``scratch``, the engine, the format, or the cuts into row groups
-    (T203). A file that changes while the table is in use is refused (T206).
+    *Guarantees.* Results do not depend on ``memory``, ``scratch``, the engine, the format, or the division into row
+    groups (T203). If a file has changed when it is read again, DataError is raised (T206).
 
     *Edge cases.*
 
@@ -153,15 +157,15 @@ def table(
     ====================================  ==============================================================
     file or row group without rows        allowed
     pattern without a matching file       ParameterError
-    one file named twice, or linked       ParameterError: each record would count twice.
-    files with different columns          DataError, with the file and the column
-    columns in another order              allowed: columns are read by name, in the order of the first file
-    column of text in one file only       DataError
+    same file given twice, or by a link   ParameterError, because its records would count twice
+    files with different columns          DataError that names the file and the column
+    columns in a different order          allowed: columns are read by name, in the order of the first file
+    text in one file, numbers in others   DataError
     columns of an array or .npy file      named x0, x1 and so on
     ====================================  ==============================================================
 
-    The free space of a disk keeps the content of removed files until it is overwritten. Choose a folder on an encrypted
-    disk for private data.
+    The content of a removed file stays on the disk until other data overwrite it. For private data, choose a
+    ``scratch`` folder on an encrypted disk.
 
     Examples
     --------

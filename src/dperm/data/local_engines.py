@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Engines of one machine: row groups are encoded and run one after the other, or in several threads.
+"""Engines of one machine: row groups are encoded and processed one after the other, or in several threads.
 
-Encoded rows stay in memory up to a limit. From the first row group that exceeds it, all row groups go to a scratch file
-or, without a folder for one, are encoded again in each pass. The choice depends on the sizes and the order of the row
-groups alone, not on the time that threads take.
+Encoded rows stay in memory up to a limit. The first row group that exceeds the limit and all later row groups go to a
+scratch file or, without a scratch folder, are encoded again in each pass. This choice depends only on the sizes and the
+order of the row groups, not on the time that threads take.
 """
 
 import os
@@ -47,7 +47,7 @@ MOST_WORKERS = 16
 
 @runtime_checkable
 class PieceEncoder(Protocol):
-    """Encoder that also works piece by piece. Then no row group has to fit into memory."""
+    """Encoder that can also encode a row group piece by piece, so that no row group has to fit into memory."""
 
     def __call__(self, group: "RowGroup") -> HeldGroup:
         """Return the encoded rows of a row group, in memory."""
@@ -110,7 +110,7 @@ class SourceGroup:
         Raises
         ------
         DataError
-            After the last piece, if the rows are not those of the first time.
+            After the last piece, if the rows differ from those that were encoded first.
         """
         if not isinstance(self.encode, PieceEncoder):
             held = self.encode(self.group)
@@ -130,17 +130,18 @@ class SourceGroup:
 
 
 class SerialEngine:
-    """Engine of the calling thread.
+    """Engine that processes the row groups one after the other, in the calling thread.
 
     Parameters
     ----------
     memory
-        Largest size of all encoded rows in memory: bytes, or text such as "500MB".
+        Limit on the total size of the encoded rows in memory: a number of bytes, or text such as "500MB".
     scratch
-        Folder for a scratch file with the other rows; without one, they are encoded again in each pass.
+        Folder for a scratch file with the encoded rows that exceed ``memory``. If None, these rows are encoded again in
+        each pass.
     progress
-        Function that receives the number of row groups done and of all row groups, after each of them in each pass.
-        Both numbers are known without the contents of the table.
+        Function that is called after each row group of each pass, with the number of finished row groups and the number
+        of all row groups. Neither number depends on the values in the table.
     """
 
     name = "serial"
@@ -157,24 +158,26 @@ class SerialEngine:
         self.scratch, self.progress = _checked_folder(scratch), progress
 
     def hold(self, encode: Encode, groups: Sequence[Any]) -> "LocalGroups":
-        """Encode every row group, and hold the rows in memory and in the scratch file until `LocalGroups.close`.
+        """Encode every row group, and keep the encoded rows in memory or in the scratch file.
+
+        The rows are kept until `LocalGroups.close` is called.
 
         Parameters
         ----------
         encode
-            Function that returns the encoded rows of a row group, or `PieceEncoder`.
+            Function that returns the encoded rows of a row group, or a `PieceEncoder`.
         groups
             Row groups, in the order of the table.
 
         Returns
         -------
         LocalGroups
-            Encoded row groups.
+            The encoded row groups.
 
         Raises
         ------
         DataError
-            If a row group cannot be read or has changed. The message names the row group, and no cell.
+            If a row group cannot be read or has changed. The message names the row group, but contains no cell.
         ParameterError
             If the disk of the scratch file is full.
         """
@@ -189,19 +192,19 @@ class SerialEngine:
 
 
 class ThreadsEngine(SerialEngine):
-    """Engine of several threads, each with a row group of its own.
+    """Engine that processes several row groups at a time, one in each thread.
 
     Parameters
     ----------
     workers
-        Number of threads; by default one for each processor available, and at most 16.
+        Number of threads; by default, one for each available processor, but at most 16.
     memory, scratch, progress
-        See `SerialEngine`. ``progress`` is called by one thread.
+        See `SerialEngine`. ``progress`` is called in the thread that uses the engine, not in its worker threads.
 
     Notes
     -----
-    While tasks run, the linear algebra of numpy and scipy uses one thread in each of them. This setting is that of the
-    whole process, and is undone at the end of the pass.
+    During a pass, the linear algebra libraries of numpy and scipy use only one thread for each task. This limit applies
+    to the whole process, and is removed at the end of the pass.
     """
 
     name = "threads"
@@ -226,14 +229,14 @@ def chosen_engine(
     scratch: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> "TableEngine":
-    """Return the engine of this name, or an engine given by the user.
+    """Return the engine with a given name, or the engine object of the user.
 
     Parameters
     ----------
     engine
         "serial", "threads", None for "threads", or an object with the methods of `TableEngine`.
     memory, scratch, progress
-        See `SerialEngine`; not for an engine given by the user, except ``memory``, which it does not use.
+        See `SerialEngine`. For an engine object, ``memory`` is ignored, and the others must be None.
 
     Raises
     ------
@@ -295,7 +298,7 @@ class LocalGroups:
         self._held: list[HeldGroup] = []
 
     def encode(self, encode: Encode, groups: Sequence[Any]) -> None:
-        """Encode all row groups; in each thread at most one of them is encoded or waits for its place."""
+        """Encode and store all row groups, with at most one row group per thread that is not yet stored."""
         drafts = self._pool.in_order(partial(self._storage.draft, encode), groups, ahead=1)
         for group in groups:  # no variable holds a draft while the next one is encoded
             self._held.append(self._storage.accepted(next(drafts), encode, group))

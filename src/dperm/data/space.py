@@ -30,8 +30,8 @@ class FeatureSpace:
     A row x is transformed in this order:
 
     1. With bounds, each entry is clipped to its column's bounds and mapped affinely to [-1, 1].
-    2. With a norm, a row with a larger L2 norm is scaled down to the norm ``norm``.
-    3. With an intercept, the constant a is appended.
+    2. With a norm, a row whose L2 norm exceeds ``norm`` is scaled down to this norm.
+    3. With an intercept, the constant a is appended to the row.
 
     The intercept is regularized like any other coefficient. Otherwise the objective would not be strongly convex, and
     T30 and T35-T41 would not apply.
@@ -41,14 +41,14 @@ class FeatureSpace:
     dim
         Number of columns of X.
     norm
-        Public bound on the L2 norm of a row, applied after the columns are scaled; None for no such bound.
+        Public bound on the L2 norm of a row, applied after the columns are scaled; None for no bound on the norm.
     bounds
         Public (low, high) for each column; None for no bounds.
     intercept
         Whether there is a constant column. Its constant a is a quarter of ``row_norm`` if ``norm`` is given, and 1
-        otherwise. Without bounds, multiplying the features and ``norm`` by the same number therefore multiplies the
-        constant, too. A larger constant would increase ``radius``, and with it the noise of every coefficient. With a
-        smaller constant, regularization would shrink the intercept more.
+        otherwise. Without bounds, multiplying the features and ``norm`` by a number therefore multiplies the constant
+        by this number too. A larger constant would increase ``radius``, and with it the noise of every coefficient.
+        With a smaller constant, regularization would shrink the intercept more.
 
     Raises
     ------
@@ -57,7 +57,7 @@ class FeatureSpace:
 
     Notes
     -----
-    *Guarantees.* ||x|| <= R = ``radius`` for every transformed row, whatever the data are.
+    *Guarantees.* For all data, every transformed row x satisfies ||x|| <= R, where R is ``radius``.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class FeatureSpace:
 
     @cached_property
     def center(self) -> Floats | None:
-        """Middle of each column's bounds; None without bounds, or if all are 0, so that sparse data stay sparse."""
+        """Middle of each column's bounds. None without bounds or if all middles are 0; sparse data then stay sparse."""
         if self.bounds is None:
             return None
         middle = np.array([low / 2 + high / 2 for low, high in self.bounds])
@@ -122,16 +122,18 @@ class FeatureSpace:
 
     @cached_property
     def scale(self) -> Floats | None:
-        """Factor of each column, one over its half width; None without bounds, or if all factors are 1."""
+        """Scale factor of each column, 1 / ``half_width``; None without bounds, or if all factors are 1."""
         return None if self.half_width is None or (self.half_width == 1).all() else 1 / self.half_width
 
     def coefficients(self, theta: Floats) -> tuple[Floats, float]:
-        """Return the coefficients and the intercept in the units of the original columns, by post-processing (T3).
+        """Return the coefficients and the intercept in the units of the original columns.
+
+        The conversion is post-processing and costs no privacy (T3).
 
         Parameters
         ----------
         theta
-            Coefficients for the bounded rows; with an intercept, the coefficient of the constant column comes last.
+            Coefficients for the transformed rows; with an intercept, the coefficient of the constant column comes last.
 
         Returns
         -------
@@ -147,10 +149,10 @@ class FeatureSpace:
         return weights, offset
 
     def theta(self, coef: ArrayLike, intercept: float = 0.0) -> Floats:
-        """Return the coefficients for the bounded rows: the inverse of `coefficients`.
+        """Return the coefficients for the transformed rows. This method is the inverse of `coefficients`.
 
-        For rows within the bounds and the norm, both sets of coefficients give the same scores. Other rows are clipped
-        and scaled down before the returned coefficients apply.
+        For rows within the bounds and the norm, the returned coefficients give the same scores as ``coef`` and
+        ``intercept``. Other rows are clipped and scaled down before the returned coefficients are applied.
 
         Parameters
         ----------
@@ -162,13 +164,13 @@ class FeatureSpace:
         Returns
         -------
         ndarray
-            Coefficients for the bounded rows; with an intercept, the coefficient of the constant column comes last.
+            Coefficients for the transformed rows; with an intercept, the coefficient of the constant column comes last.
 
         Raises
         ------
         ParameterError
             If an argument is invalid, or if an intercept is needed and there is no constant column. Bounds that are not
-            symmetric need an intercept, since they move the origin.
+            symmetric about 0 need an intercept, since they move the origin.
         """
         weights = self._checked_coef(coef)
         offset = checks.between("intercept", intercept, -LARGEST_COEF, LARGEST_COEF)
@@ -217,7 +219,7 @@ def checked_pair(where: str, pair: object) -> tuple[float, float]:
     Raises
     ------
     ParameterError
-        If it is not such a pair, if low >= high, or if the width is below 1e-100.
+        If ``pair`` is not a pair of finite numbers, if low >= high, or if high - low is below 1e-100.
     """
     ends = tuple(pair) if isinstance(pair, tuple | list | np.ndarray) else ()
     if len(ends) != 2:

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Public description of the labels: classes or an interval.
 
-Each label is stored as a private code beside its row. An invalid code marks a record without any contribution. Losses
-receive targets: -1 and +1 for two classes, 0, ..., K - 1 for more, numbers in [-1, 1] for an interval.
+Each label is stored as a private code beside its row. A record with an invalid code contributes nothing to a result.
+Losses receive targets: -1 and +1 for two classes, 0, ..., K - 1 for K > 2 classes, and numbers in [-1, 1] for an
+interval.
 """
 
 from collections.abc import Sequence
@@ -38,8 +39,8 @@ __getattr__ = deprecated_names(__name__, {"Kind": "dperm.data.targets:LabelKind"
 class LabelKind(Enum):
     """Encoding of the labels in a loss.
 
-    ``SIGN`` is -1 or +1 for two classes, ``PLACE`` is the position 0, ..., K - 1 among more than two classes, and
-    ``NUMBER`` is a number in [-1, 1] for labels in an interval.
+    ``SIGN`` is -1 or +1 for two classes, ``PLACE`` is the position 0, ..., K - 1 among K > 2 classes, and ``NUMBER`` is
+    a number in [-1, 1] for labels in an interval.
     """
 
     SIGN = "a sign"
@@ -64,7 +65,7 @@ class Target(Protocol):
 
     @property
     def rule(self) -> str:
-        """Rule for the labels, and a remedy, for error messages; the text has no final full stop."""
+        """Rule for the labels, and a remedy, for error messages; the text does not end with a full stop."""
 
     def read(self, labels: NDArray[Any]) -> Codes:
         """Return the codes of the labels in a new array."""
@@ -81,7 +82,7 @@ class Target(Protocol):
 
 @dataclass(frozen=True)
 class Classes:
-    """Finite public set of labels. The code of a label is its position in ``labels``; that of an invalid record is -1.
+    """Finite public set of labels. The code of a label is its position in ``labels``, or -1 for an invalid record.
 
     Attributes
     ----------
@@ -127,7 +128,7 @@ class Classes:
 
     @property
     def rule(self) -> str:
-        """Rule for the labels, with up to five declared classes, and a remedy; the text has no final full stop."""
+        """Rule for the labels, with up to five declared classes, and a remedy; without a final full stop."""
         return f"y must hold the declared classes {format_labels(self.labels)} only. Correct the labels"
 
     def read(self, labels: NDArray[Any]) -> Codes:
@@ -159,7 +160,7 @@ class Classes:
         Returns
         -------
         ndarray
-            True for codes that are positions.
+            True for codes that are positions in ``labels``, and False for -1.
         """
         return np.asarray(codes >= 0)
 
@@ -186,7 +187,7 @@ class Classes:
         Returns
         -------
         tuple of ndarray
-            Targets (signs for two classes, positions for more) and weights (those of the classes; 0 for invalid
+            Targets (signs for two classes, positions for more) and weights (the weight of the class, or 0 for invalid
             records).
         """
         weights = self._weights.take(codes)
@@ -195,7 +196,7 @@ class Classes:
         return np.maximum(codes, 0), weights
 
     def require_kind(self, labels: NDArray[Any]) -> None:
-        """Check that the labels and the classes are of the same kind, text or numbers.
+        """Check that the labels and the classes are of the same kind: text or numbers.
 
         Parameters
         ----------
@@ -205,7 +206,7 @@ class Classes:
         Raises
         ------
         DataError
-            If all labels are text and all classes are numbers, or the reverse, so that no record would be valid.
+            If all labels are text and all classes are numbers, or vice versa. No record would then be valid.
         """
         classes_text, labels_text = are_text(np.array(self.labels)), are_text(labels)
         if None in (classes_text, labels_text) or labels_text is classes_text:
@@ -277,7 +278,7 @@ class Interval:
 
     @property
     def rule(self) -> str:
-        """Rule that the labels must be finite numbers, and a remedy; the text has no final full stop."""
+        """Rule that the labels must be finite numbers, and a remedy; without a final full stop."""
         return "y must hold finite numbers (no text, no NaN, no inf). Correct the labels"
 
     def read(self, labels: NDArray[Any]) -> Codes:

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Dask as an engine: row groups in the memory of Dask workers. Dask is an extra: ``pip install "dperm[dask]"``.
+"""Dask as an engine: row groups in the memory of Dask workers. To install Dask: ``pip install "dperm[dask]"``.
 
-Each row group is encoded by one task, whose result stays on its worker. A pass sends one task to each thread of a
-worker, with the row groups that this worker holds, because a task costs milliseconds. The row groups of a lost worker
-are encoded again by other workers.
+Each row group is encoded by one task, whose result stays on its worker. Because each task takes milliseconds of
+overhead, a pass sends one task to each thread of a worker, for the row groups that this worker holds. The row groups of
+a lost worker are encoded again by other workers.
 
 Logs and dashboards of a cluster show keys, arguments and errors of tasks. Therefore keys are random, arguments have a
 representation without contents, and errors are replaced on the worker.
@@ -34,8 +34,9 @@ _ADDRESS = re.compile(r"inproc://\S+|[a-z]+://\S+:\d+/?")
 class DaskEngine:
     """Engine that holds encoded row groups in the memory of Dask workers, and runs passes there.
 
-    The driver keeps budget, noise, solver and certificate. Workers receive public constants and coefficients, and
-    return sums. All workers belong to the curator: they hold the private data.
+    The driver process keeps the budget, the noise, the solver and the certificate. Workers receive public constants and
+    coefficients, and return sums. All workers must be under the control of the data curator, because they hold the
+    private data.
 
     Parameters
     ----------
@@ -43,10 +44,10 @@ class DaskEngine:
         Client of ``dask.distributed``, or the address of a scheduler, such as "tcp://scheduler:8786". None for the
         current client of this process.
     retries
-        Number of times that a failed task is run again, at least 0. An error of dperm about the data is final. Dask
-        itself runs the tasks of lost workers again.
+        Number of times that a failed task is run again, at least 0. A task is not run again after an error of dperm
+        about the data. Dask itself runs the tasks of lost workers again.
     patience
-        Seconds without any running worker after which a pass fails.
+        Time in seconds after which a pass fails if no worker is running.
 
     Raises
     ------
@@ -55,9 +56,9 @@ class DaskEngine:
 
     Notes
     -----
-    *Guarantees.* No guarantee of a release rests on the engine. `dperm.data.passes.TablePasses` accepts one answer of
-    each row group in a pass, and compares its checksum (T206). Errors, task keys and representations of tasks contain
-    no cell and no coefficient.
+    *Guarantees.* The privacy guarantee of a release does not depend on the engine. `dperm.data.passes.TablePasses`
+    accepts only one answer for each row group in a pass, and compares its checksum (T206). Errors, task keys and
+    representations of tasks contain no cell and no coefficient.
 
     ========================================  =======================================================
     event                                     effect
@@ -85,7 +86,7 @@ class DaskEngine:
 
     @property
     def version(self) -> str | None:
-        """Version of ``distributed``, for the statement of a fit; None if it is not installed."""
+        """Version of the package ``distributed``, reported in the statement of a fit; None if it is not installed."""
         try:
             return importlib.metadata.version("distributed")
         except importlib.metadata.PackageNotFoundError:
@@ -97,20 +98,20 @@ class DaskEngine:
         Parameters
         ----------
         encode
-            Picklable function of a row group.
+            Picklable function that encodes a row group.
         groups
-            Picklable row groups with distinct ids. The scheduler computes the parts of a `dperm.engines.DaskBlock`, and
-            ``encode`` receives the block in the memory of a worker.
+            Picklable row groups with distinct ids. Dask computes the partitions of a
+            `dperm.engines.dask_tables.DaskBlock` on a worker, and ``encode`` receives the computed block there.
 
         Returns
         -------
         DaskGroups
-            Held row groups.
+            The encoded row groups on the workers.
 
         Raises
         ------
         DataError
-            If a row group cannot be encoded. The first such row group of the table is named.
+            If a row group cannot be encoded. The message names the first such row group in the order of the table.
         ParameterError
             If Dask is not installed, or if there is no scheduler.
         """
@@ -169,7 +170,7 @@ class DaskGroups:
         Parameters
         ----------
         task
-            Picklable function of a held row group.
+            Picklable function of an encoded row group.
 
         Yields
         ------
@@ -179,8 +180,8 @@ class DaskGroups:
         Raises
         ------
         DataError
-            If a row group cannot be processed; see `DaskEngine`. If there are several, the first one of the table is
-            named.
+            If a row group cannot be processed; see `DaskEngine`. The message names the first such row group in the
+            order of the table.
         """
         tasks, failures, places = {}, dict[str, DpermError](), self._places
         for names in self._shares():

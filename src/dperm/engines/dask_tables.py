@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Row groups of Dask arrays and frames: each partition is a row group, read on a worker.
 
-The driver knows names, types and numbers of partitions, and no rows. Lengths of partitions may be unknown.
+The driver knows the names and the types of the columns and the number of partitions, but no rows. The lengths of the
+partitions may be unknown.
 """
 
 import math
@@ -24,7 +25,7 @@ LABEL = "y"
 
 
 def is_dask(value: object) -> bool:
-    """Whether ``value`` is an object of Dask, such as an array or a frame. Nothing is imported."""
+    """Return whether ``value`` is a Dask object, such as a Dask array or data frame. Dask is not imported."""
     return type(value).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
@@ -34,35 +35,38 @@ def row_groups_of(X: Any, y: Any = None) -> RowGroups:
     Parameters
     ----------
     X
-        Dask frame, or two-dimensional Dask array. The blocks of an array are joined along the columns.
+        Dask data frame, or two-dimensional Dask array. If an array is split along its columns, the blocks of each set
+        of rows are joined to one partition.
     y
-        Labels: Dask series, or Dask array or frame with one column. None if there are none.
+        Labels: Dask series, or Dask array or data frame with one column; None without labels.
 
     Returns
     -------
     RowGroups
-        Row groups "partition 0", "partition 1" and so on. Columns have the names of the frame as text; those of an
-        array are x0, x1 and so on. The labels are the last column, with the name "y", or "yy" if X has a column y.
+        Row groups "partition 0", "partition 1" and so on. The columns of a data frame keep their names as text; the
+        columns of an array are named x0, x1 and so on. The labels are the last column, named "y", or "yy" if X already
+        has a column "y".
 
     Raises
     ------
     ParameterError
-        If X is not a frame or a matrix of Dask, if its columns are unknown or have equal names, or if the partitions of
-        X and y differ.
+        If X is neither a Dask data frame nor a two-dimensional Dask array, if the number of its columns is unknown, if
+        two columns have the same name, or if the partitions of X and y differ.
 
     Notes
     -----
-    *Guarantees.* No row is read. A worker joins row i of a partition of y to row i of the same partition of X, after a
-    comparison of their lengths and, for two frames, of their indices.
+    *Guarantees.* This function reads no rows. Later, a worker joins row i of each partition of y to row i of the same
+    partition of X. Before that, it checks that the lengths and, for data frames, the indices of the two partitions are
+    equal.
 
-    ==================================  ===================================================
+    ==================================  ==================================================================
     partitions                          effect
-    ==================================  ===================================================
+    ==================================  ==================================================================
     without rows                        allowed
-    of unknown length                   allowed; the lengths of X and y are compared when read
-    other lengths in X and y            ParameterError if known, DataError otherwise
-    other divisions in X and y          ParameterError if both are known
-    ==================================  ===================================================
+    of unknown length                   allowed; the lengths of X and y are compared when the data are read
+    different lengths in X and y        ParameterError if the lengths are known, DataError otherwise
+    different divisions in X and y      ParameterError if both divisions are known
+    ==================================  ==================================================================
 
     Examples
     --------
@@ -91,8 +95,8 @@ def row_groups_of(X: Any, y: Any = None) -> RowGroups:
 class DaskBlock:
     """Partition of Dask objects as a row group.
 
-    `dperm.engines.DaskEngine` computes a partition and encodes it on one worker. Elsewhere, the methods compute it by
-    Dask's current scheduler and return it to this process.
+    `dperm.engines.DaskEngine` computes a partition and encodes it on one worker. In all other cases, the methods
+    compute the partition with Dask's current scheduler, and return it to this process.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ class Estimate:
     low, high
         Ends of the interval for the metric in the population from which the evaluated records were drawn.
     level
-        Nominal coverage of the interval.
+        Nominal coverage of the interval, such as 0.95.
     limits
         Smallest and largest possible value of the metric.
     """

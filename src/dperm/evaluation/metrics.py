@@ -55,16 +55,16 @@ class RocCurve:
 
 @dataclass(frozen=True)
 class CalibrationBin:
-    """Share of records of the positive class among the records with scores in one bin.
+    """Share of the positive class among the records whose scores lie in one bin.
 
     Attributes
     ----------
     left, right
-        Edges of the bin.
+        Left and right edges of the bin.
     records
         Noisy number of records in the bin, at least 0.
     rate
-        Share of records of the positive class, with its interval.
+        Share of the positive class, with its interval.
     """
 
     left: float
@@ -77,8 +77,8 @@ class CalibrationBin:
 class Metrics:
     """Metrics of a model on private records, with intervals that account for sampling error and privacy noise.
 
-    All values are computed from the released noisy numbers, so they share one guarantee (T3). Metrics that do not apply
-    to the task are None. The ROC curve, its area, calibration, the Brier score and the log loss are those of the
+    All values are computed from the released noisy numbers, so one guarantee covers all of them (T3). Metrics that do
+    not apply to the task are None. The ROC curve, its area, calibration, the Brier score and the log loss refer to the
     positive class. They are None if the plan has no positive class; see ``EvaluationPlan.positive``.
 
     Attributes
@@ -86,7 +86,7 @@ class Metrics:
     plan
         Public plan of the evaluation.
     noisy
-        Released counts or sums.
+        Released noisy counts (classification) or sums (regression).
     """
 
     plan: "EvaluationPlan"
@@ -117,9 +117,9 @@ class Metrics:
     def baseline(self) -> Estimate | None:
         """Accuracy of always predicting the most frequent class: the largest class share (T86).
 
-        The upper end of the interval is the largest upper end among the class shares. The lower end is the largest
-        lower end at level 1 - (1 - level)/K, for K classes, so that the choice of the largest share does not lower the
-        coverage.
+        The upper end of the interval is the largest upper end among the intervals of the K class shares. The lower end
+        is the largest lower end among K wider intervals, each with coverage 1 - (1 - level)/K. So selecting the largest
+        share does not reduce the coverage.
         """
         if self.class_shares is None:
             return None
@@ -145,9 +145,10 @@ class Metrics:
     def balanced_accuracy(self) -> Estimate | None:
         """Mean of the recalls of all classes.
 
-        The interval combines the intervals of the recalls like standard errors of independent estimates: it adds the
-        squared distances of their ends from the values. If the noise hides a recall, so that its interval is [0, 1],
-        the ends are instead the means of all lower and of all upper ends.
+        The interval combines the intervals of the K recalls like standard errors of independent estimates. On each
+        side, its length is the square root of the sum of the squared lengths of these intervals, divided by K. If the
+        noise hides a recall, so that its interval is [0, 1], the lower end is instead the mean of all lower ends, and
+        the upper end is the mean of all upper ends.
         """
         if self.recall is None:
             return None
@@ -162,7 +163,7 @@ class Metrics:
 
     @cached_property
     def confusion(self) -> Floats | None:
-        """Noisy numbers of records by true class (row) and predicted class (column), at least 0."""
+        """Noisy numbers of records for each true class (row) and predicted class (column), at least 0."""
         if not self._classifies:
             return None
         counts, _ = self._first
@@ -171,7 +172,7 @@ class Metrics:
 
     @cached_property
     def confusion_rates(self) -> tuple[tuple[Estimate, ...], ...] | None:
-        """Share of the records of each true class (row) that are predicted as each class (column)."""
+        """For each true class (row), the shares of its records that are predicted as each class (column)."""
         if not self._classifies:
             return None
         counts, noise = self._first
@@ -182,7 +183,7 @@ class Metrics:
 
     @cached_property
     def auc(self) -> Estimate | None:
-        """Area under the ROC curve of the positive class against the rest (T87); None without a positive class."""
+        """Area under the ROC curve of the positive class against all others (T87); None without a positive class."""
         if self._scores is None:
             return None
         counts, noise = self._scores
@@ -211,7 +212,7 @@ class Metrics:
 
     @cached_property
     def roc(self) -> RocCurve | None:
-        """ROC curve of the positive class against the rest; None without a positive class."""
+        """ROC curve of the positive class against all others; None without a positive class."""
         if self._scores is None:
             return None
         counts, noise = self._scores
@@ -235,7 +236,7 @@ class Metrics:
 
     @cached_property
     def calibration(self) -> tuple[CalibrationBin, ...] | None:
-        """Share of records of the positive class in each score bin; None without a positive class."""
+        """Share of the positive class among the records in each score bin; None without a positive class."""
         if self._scores is None:
             return None
         counts, noise = self._scores
@@ -252,7 +253,7 @@ class Metrics:
 
     @cached_property
     def r_squared(self) -> Estimate | None:
-        """Coefficient of determination, with errors clipped at half the label range; values below -1 become -1."""
+        """Coefficient of determination, at least -1, with errors clipped at half the label range."""
         if self._classifies:
             return None
         found = r2_interval(self.noisy[:ERROR_SUMS], self.plan.noise_deviation, self._z, self.plan.n)
@@ -292,14 +293,14 @@ class Metrics:
 
     @property
     def estimates(self) -> dict[str, Estimate]:
-        """All overall metrics of the task that are single numbers, by name."""
+        """Overall metrics that are single numbers, by name. Metrics that do not apply to the task are left out."""
         names = ("accuracy", "baseline", "balanced_accuracy", "auc", "brier", "log_loss", "r_squared", "mae", "rmse")
         return {name: found for name in names if (found := getattr(self, name)) is not None}
 
     def table(self) -> TextTable:
         """Return a text table with the name, the value and the interval of each metric.
 
-        If the interval is the whole range of the metric, the table has "hidden by the noise" in place of the value.
+        If the interval is the whole range of the metric, the table shows "hidden by the noise" instead of the value.
         """
         level = f"{100 * self.plan.level:g} % interval"
         rows = [
@@ -310,10 +311,10 @@ class Metrics:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the intervals and, if applicable, on a model no better than guessing and on too few records.
+        """Notes on the intervals and, if applicable, on a model that is no better than guessing or on too few records.
 
-        The note on too few records appears only if their number is private. If it is public, the fit or the evaluation
-        has issued a warning instead.
+        The note on too few records appears only if the number of records is private. If the number is public, the fit
+        or the evaluation has issued a warning instead.
         """
         found = [NOTE]
         if self.accuracy is not None and self.baseline is not None and self.accuracy.low <= self.baseline.high:
@@ -369,8 +370,8 @@ class Metrics:
         """Return the metrics stored by `to_dict`, recomputed from the plan and the released numbers alone.
 
         The result has the same digest (`dperm.privacy.digest.digest`) as the original metrics. A ledger stores this
-        digest with the stage of the evaluation. To find a changed metric, compare ``to_dict()`` of the result with the
-        stored data. Other versions of dperm may compute different intervals from the same numbers.
+        digest with the stage of the evaluation. To detect an altered metric, compare ``to_dict()`` of the result with
+        the stored data. Other versions of dperm may compute different intervals from the same numbers.
 
         Parameters
         ----------

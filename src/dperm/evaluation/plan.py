@@ -73,7 +73,7 @@ class DeclaredGroups:
     column
         Name of the column that holds the group of each record.
     names
-        Declared groups. Records with any other value belong to the group "other".
+        Values of the column that are declared as groups. Records with any other value belong to the group "other".
     """
 
     column: str
@@ -96,12 +96,12 @@ class DeclaredGroups:
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationPlan:
-    """Public plan of one private evaluation of a fixed model, on records that the model was not trained on.
+    """Public plan of one private evaluation of a fixed model, on records that were not used to train the model.
 
     The evaluation releases histograms (for a classification) or sums of errors (for a regression) once, with Gaussian
     noise. All metrics and intervals are computed from this release. The accounting event depends only on ``goal``,
-    ``task``, ``groups`` and ``positive``. So an earlier private stage may find the classes or the label range (T70):
-    make the plan without them, and add them by `with_labels`.
+    ``task``, ``groups`` and ``positive``. So an earlier private stage may determine the classes or the label range
+    (T70): create the plan without them, and add them later with `with_labels`.
 
     Attributes
     ----------
@@ -114,17 +114,17 @@ class EvaluationPlan:
     label_range
         Public (low, high) of the labels; None for a classification, or if `with_labels` will add the range.
     positive
-        Positive class of the ROC curve, its area, calibration, Brier score and log loss. For two classes, the default
-        is the second one. For more classes, these metrics are released only if a class is given, and need a second
-        histogram.
+        Positive class for the ROC curve, its area, calibration, Brier score and log loss. For two classes, the default
+        is the second class. For more than two classes, these metrics are released only if ``positive`` is given, and
+        they need a second histogram.
     bins
         "auto", an even number of score bins, or increasing edges from 0 to 1 that contain 0.5. See
         `dperm.evaluation.plan.score_edges`.
     groups
-        Declared groups; None for none.
+        Declared groups of records; None for no groups.
     n
         Public number of evaluated records, allowed only under replace-one; None if the number is private. For example,
-        it is private if the records were selected by secret coin flips.
+        the number is private if the records were selected by secret coin flips.
     level
         Nominal coverage of the intervals, from 0.5 to 0.9999.
     clip
@@ -151,7 +151,7 @@ class EvaluationPlan:
     clip: float = 0.01
 
     def __post_init__(self) -> None:
-        """Check all arguments, and make the noise: everything follows from public numbers."""
+        """Check all arguments and calibrate the noise, from public numbers alone."""
         set_field = object.__setattr__
         require_gaussian_goal(self.goal)
         if self.task not in tuple(TargetKind):
@@ -197,7 +197,7 @@ class EvaluationPlan:
     def with_labels(
         self, *, classes: Sequence[Any] | None = None, label_range: tuple[float, float] | None = None
     ) -> "EvaluationPlan":
-        """Return the plan with classes or a label range from an earlier private stage; the event is the same (T70).
+        """Return the plan with classes or a label range from an earlier private stage; the event is unchanged (T70).
 
         Parameters
         ----------
@@ -214,7 +214,8 @@ class EvaluationPlan:
         Raises
         ------
         AssumptionError
-            If the event would change: with more than two classes, ``positive`` needs a second histogram.
+            If the event would change. This happens if ``positive`` is set and there are more than two classes, because
+            a second histogram is then needed.
         """
         found = replace(self, classes=None if classes is None else tuple(classes), label_range=label_range)
         if found.event != self.event:
@@ -259,7 +260,8 @@ class EvaluationPlan:
     def mechanism(self) -> GaussianMechanism:
         """Gaussian mechanism of the release, calibrated without knowledge of the classes and the label range.
 
-        For a regression, each contribution and each sum is rounded; the calibration covers both rounding errors (T10).
+        For a regression, the contribution of each record and each sum are rounded. The calibration accounts for both
+        rounding errors (T10).
         """
         error = 0.0
         if self.task is TargetKind.REGRESSION:
@@ -289,8 +291,8 @@ class EvaluationPlan:
     def edges(self) -> tuple[float, ...]:
         """Public edges of the score bins of a classification.
 
-        A bin holds the scores above its left edge and up to its right edge. The edges include 0.5, and scores above 0.5
-        predict the positive class.
+        A bin contains the scores above its left edge and up to its right edge; the first bin also contains 0. The edges
+        include 0.5, and a score above 0.5 predicts the positive class.
         """
         return score_edges(self.bins, self.noise_deviation, self.n)
 
@@ -309,7 +311,7 @@ class EvaluationPlan:
 
     @property
     def why(self) -> tuple[Fact, ...]:
-        """Statements on the size of the noise and its consequences, computed from public numbers."""
+        """Statements about the size of the noise and its consequences, computed from public numbers."""
         facts = [
             Fact(
                 "evaluation.noise",
@@ -452,13 +454,14 @@ class EvaluationPlan:
         Parameters
         ----------
         labels
-            True labels, one for each record. A record with a label outside ``classes`` counts as an error.
+            True labels, one for each record. In a classification, a record with a label outside ``classes`` counts as
+            an error.
         scores
-            For a classification: scores in [0, 1] of the positive class, or one column for each class, in the order of
-            ``classes``. A record with a score that is NaN or infinite counts as an error.
+            For a classification: scores in [0, 1] of the positive class, or one column of scores for each class, in the
+            order of ``classes``. A record with a score that is NaN or infinite counts as an error.
         predictions
             For a regression: predicted numbers. For more than two classes: predicted labels; by default, the class with
-            the largest score is predicted.
+            the largest score is the predicted class.
         groups
             Group of each record; required if the plan has groups.
 
@@ -470,7 +473,7 @@ class EvaluationPlan:
         Raises
         ------
         DataError
-            If an array has the wrong shape, length or type. Values of the right type never raise an error.
+            If an array has the wrong shape, length or type. If the types are right, no value raises an error.
         ParameterError
             If a required argument, the classes or the label range are missing.
         """
@@ -498,19 +501,20 @@ class EvaluationPlan:
         return self.draw_from_sums(integer_sums(self, private), stream)
 
     def draw_from_sums(self, sums: Codes, stream: Stream) -> Metrics:
-        """Return the metrics of records whose exact sums were added over row groups.
+        """Return the metrics of a table whose row groups were summed separately, by adding noise to the total sums.
 
         Parameters
         ----------
         sums
-            Sum of `dperm.evaluation.records.integer_sums` over all records; private. Zeros for no records.
+            Sum of `dperm.evaluation.records.integer_sums` over all row groups, or zeros if there are no records. The
+            sums are private.
         stream
             Random bits of the release.
 
         Returns
         -------
         Metrics
-            The metrics, as `draw` returns them for the same records.
+            The metrics that `draw` returns for the same records and the same random bits.
         """
         exact = released_sums(self, sums)
         noisy = self.mechanism.noisy(exact, stream)
@@ -573,7 +577,7 @@ def warn_few_evaluated(plan: EvaluationPlan, records: float | None, *, stackleve
     plan
         Plan of the evaluation.
     records
-        Number of records; None if it is private, which warns of nothing.
+        Number of records; None if it is private. No warning is issued then.
     stacklevel
         Place of the caller's caller, as in `warnings.warn`.
     """
@@ -582,7 +586,7 @@ def warn_few_evaluated(plan: EvaluationPlan, records: float | None, *, stackleve
 
 
 def declared_groups(groups: object, columns: Sequence[str] | None = None) -> DeclaredGroups | None:
-    """Return the groups of the argument ``groups``: one column with a list of public values; None for none.
+    """Return the declared groups for the argument ``groups``; None if no groups are declared.
 
     Parameters
     ----------
@@ -594,7 +598,7 @@ def declared_groups(groups: object, columns: Sequence[str] | None = None) -> Dec
     Raises
     ------
     ParameterError
-        If ``groups`` is anything else, such as a text in place of the list, or names another column.
+        If ``groups`` is anything else, such as a string in place of the list, or names a column that does not exist.
     """
     if groups is None:
         return None
@@ -650,9 +654,11 @@ def require_gaussian_goal(goal: object) -> None:
 def score_edges(bins: object, deviation: float, n: int | None) -> tuple[float, ...]:
     """Return the public edges of the score bins for the argument ``bins`` of a plan.
 
-    A number of bins gives equal steps of the stretched log-odds asinh(log-odds / 2) from 1e-5 to 1 - 1e-5, which
-    resolve scores of rare classes. "auto" gives 20 bins. If n is public, it gives 10 below 100 standard deviations of
-    the noise, where noise dominates, and 40 above 50,000 records, where the bins do.
+    If ``bins`` is a number, the inner edges are equally spaced on the scale asinh(log-odds / 2) of the scores, which
+    covers scores from 1e-5 to 1 - 1e-5. The edges lie close together near 0 and 1, so they resolve the scores of rare
+    classes. "auto" gives 20 bins if n is private. If n is public, "auto" gives 10 bins for n below 100 standard
+    deviations of the noise, because the noise dominates the error. It gives 40 bins for n above 50,000, because the
+    width of the bins dominates the error, and 20 bins otherwise.
 
     Parameters
     ----------

@@ -32,20 +32,20 @@ _NUMBERS = (Real, Decimal, np.bool_)
 
 @dataclass(frozen=True)
 class PrivateScores:
-    """Evaluated records in canonical form. They are private data: no guarantee covers them.
+    """Evaluated records in canonical form. They are private data without noise, so do not release them.
 
     Attributes
     ----------
     labels
-        Codes of the true classes, with -1 (`UNDECLARED`) for other labels. For a regression, the true numbers, with NaN
-        for labels that are not numbers.
+        For a classification, the positions of the true classes in the declared classes, or -1 for undeclared labels.
+        For a regression, the true numbers, or NaN for labels that are not numbers.
     predictions
-        Codes of the predicted classes for more than two classes; predicted numbers for a regression; None for two
-        classes.
+        For more than two classes, the positions of the predicted classes, or -1 for invalid predictions. For a
+        regression, the predicted numbers. None for two classes.
     scores
-        Scores of the positive class, with NaN for invalid scores; None without a positive class.
+        Scores of the positive class, or NaN for invalid scores; None without a positive class.
     groups
-        Codes of the groups; the last code is that of the group "other". None without groups.
+        Positions of the groups; the last position belongs to the group "other". None without groups.
     """
 
     labels: NDArray[Any] = field(repr=False)

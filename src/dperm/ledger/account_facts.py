@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Public declarations of an account, part of its opening entry."""
+"""Public declarations of a ledger account, stored in its opening entry."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -27,25 +27,25 @@ class AccountFacts:
         Account name, unique in its ledger.
     dataset
         Name of the data set, chosen by its owner. The owner decides which data belong to the account. A hash of the
-        rows could not decide this, since it would not recognize a cross-validation fold or a cleaned copy of the same
-        table.
+        rows cannot replace this decision, because it would not recognize a cross-validation fold or a cleaned copy of
+        the same table.
     unit
         Meaning of one record, such as "one person" or "one visit". The guarantee protects one record.
     limit
         Total amount that can be charged to the account.
     blocks, composition
-        Only for an ApproxDP limit: the number of releases that share delta, and the composition rule, "basic" for the
-        sum of epsilons or "advanced" for the sum of their squares (T14a).
+        Number of releases that share delta (only for an ApproxDP limit; None for other limits), and composition rule
+        for an ApproxDP limit: "basic" adds the epsilons of the releases, and "advanced" adds their squares (T14a).
     parents
         Names of the accounts of overlapping or source data sets; every charge also applies to these accounts.
     approval
-        Whether each release needs a prior approval of its request id.
+        Whether the request id of each release must be approved in advance.
     fingerprints
-        Keyed fingerprints of the files of the data set; the command line refuses other files.
+        Keyed fingerprints of the files of the data set. If there are any, the command line refuses all other files.
     exponent
-        Integer k such that costs are counted in units of 2^-k; fixed by the limit with which the account was opened.
+        Integer k such that costs are counted in units of 2^-k. It is determined when the account is opened.
     promised
-        Largest limit since the account was opened, if ``limit`` was lowered later; otherwise None.
+        Largest limit since the account was opened, if it is larger than ``limit``; otherwise None.
     """
 
     name: str
@@ -83,9 +83,10 @@ class AccountFacts:
 
     @property
     def promise(self) -> AnyGuarantee:
-        """Guarantee for all releases charged to the account: the largest limit so far.
+        """Guarantee for all releases charged to the account: the largest limit since the account was opened.
 
-        A lowered limit may be a response to releases. It was then not fixed in advance, so it guarantees nothing (T14).
+        Lowering the limit does not improve the guarantee. A lower limit may have been chosen in response to releases,
+        and the guarantee holds only for limits that are fixed in advance (T14).
         """
         return self.limit if self.promised is None else self.promised
 
@@ -96,7 +97,7 @@ class AccountFacts:
 
     @property
     def share(self) -> float | None:
-        """Share of delta charged for every release under an ApproxDP limit; None under other limits."""
+        """Part of delta that is charged for each release under an ApproxDP limit; None under other limits."""
         return self.rule.share
 
     def with_limit(self, limit: AnyGuarantee) -> "AccountFacts":
@@ -115,8 +116,8 @@ class AccountFacts:
         Raises
         ------
         ParameterError
-            If the limits differ in kind, adjacency, delta or Rényi order. Such a change would alter the meaning of
-            earlier costs.
+            If the new limit differs in kind, adjacency, delta or Rényi order from the present one. Such a change would
+            alter the meaning of earlier costs.
         """
         changed = replace(self, limit=limit, promised=None)
         same = type(limit) is type(self.limit) and limit.adjacency is self.adjacency

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ledger identity: signing keys, signed anchors of the last entry, and keyed file fingerprints.
 
-A hash chain detects changed entries, but not missing last entries: an older copy of the file is a valid chain too. An
-anchor detects the rollback, because the ledger signed a later entry.
+A hash chain detects changed entries, but not the removal of the last entries: an older copy of the ledger is a valid
+chain too. An anchor detects this rollback, because the ledger has signed an entry that the older copy does not contain.
 """
 
 import hashlib
@@ -80,14 +80,14 @@ class Identity:
 
 @dataclass(frozen=True)
 class Anchor:
-    """Signed statement of a ledger that one of its accounts contained an entry with this number and hash.
+    """Statement, signed by a ledger, that one of its accounts contained an entry with this number and hash.
 
     Attributes
     ----------
     ledger
         Id of the ledger, a hash of its public key.
     account, seq, hash
-        Name of the account, and number and hash of the entry.
+        Name of the account, and number and SHA-256 hash of the entry.
     public_key, signature
         Ed25519 public key and signature, in hexadecimal.
     """
@@ -106,7 +106,7 @@ class Anchor:
 
     @property
     def is_signed(self) -> bool:
-        """Whether the signature is valid and was made with the key of the ledger that has this id."""
+        """Whether the signature is valid, and ``public_key`` is the key of the ledger with the id ``ledger``."""
         return _is_signed(self.message, self.public_key, self.signature) and id_of(self.public_key) == self.ledger
 
     def to_json(self) -> str:
@@ -168,10 +168,10 @@ class Anchor:
 
 
 def receipt_is_signed(receipt: Mapping[str, Any]) -> bool:
-    """Return whether a receipt carries a valid signature by its ledger over all its fields.
+    """Return whether a receipt has a valid signature of its ledger that covers all fields of the receipt.
 
     A receipt contains an anchor, whose own signature covers only one entry of the ledger. The signature of the receipt
-    covers the limit, the unit, the totals, the digest, and all other fields of the receipt.
+    also covers the limit, the unit, the totals, the digest and all other fields.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def receipt_is_signed(receipt: Mapping[str, Any]) -> bool:
     Returns
     -------
     bool
-        Whether the signature is valid.
+        True if the signatures of the receipt and of its anchor are valid.
 
     Raises
     ------

@@ -53,7 +53,7 @@ class Balance:
 
     @property
     def spent(self) -> dict[str, float]:
-        """Total charged cost in each currency, rounded up: a record of the charges, not a guarantee (T14)."""
+        """Total charged cost in each currency, rounded up. It records the charges and is not a guarantee (T14)."""
         rule = self.facts.rule
         return {name: round_up(amount(rule, name, self.meters[name].spent)) for name in rule.names}
 
@@ -79,7 +79,7 @@ class Balance:
 
     @property
     def releases_left(self) -> int | None:
-        """Number of unused shares of delta under an ApproxDP limit; None under other limits, or if delta is 0."""
+        """Number of releases that the unspent delta covers under ApproxDP; None for other limits, or if delta is 0."""
         meter = self.meters.get("delta")
         return meter.capacity - meter.spent if meter is not None and self.facts.share else None
 
@@ -87,7 +87,8 @@ class Balance:
     def remaining(self) -> AnyGuarantee:
         """Unspent part of the account's own limit, rounded down; `Ledger.spendable` also considers the ancestors.
 
-        Under ApproxDP, delta is the sum of all unused shares. If no share is left, epsilon is 0 as well.
+        Under ApproxDP, each release uses an equal share of delta. The delta of this property is the sum of all unused
+        shares. If no share is left, epsilon is 0 as well.
         """
         return _guarantee(self, _unspent(self), self.releases_left)
 

@@ -22,8 +22,8 @@ class EntryKind(StrEnum):
     """Kind of a ledger entry.
 
     ``OPEN`` opens an account, ``LIMIT`` changes its limit, ``APPROVE`` approves a request, and ``RESERVE`` charges a
-    release. ``LEASE`` permits noise draws under a reservation, ``STAGE`` records a finished stage of it, and ``COMMIT``
-    or ``BURN`` closes it.
+    release; this charge is called a reservation. ``LEASE`` permits noise draws under a reservation, ``STAGE`` records a
+    finished stage of a reservation, and ``COMMIT`` or ``BURN`` closes a reservation.
     """
 
     OPEN = "open"
@@ -66,13 +66,13 @@ class Entry:
     about
         Number of the reservation to which a lease, stage, commit or burn refers; None for other kinds of entry.
     cost
-        Charge of a reservation in each currency, such as "epsilon": a whole number of the account's smallest units,
+        Cost of a reservation in each currency, such as "epsilon", in integer multiples of the account's smallest unit,
         rounded up. Empty for other kinds of entry.
     body
         All other content, as plain JSON data.
     meters
-        Capacity and total charge in each currency after this entry, in the same units. The last entry therefore states
-        the balance of the account. A ledger whose table of totals disagrees with the last entry is rejected.
+        Capacity and total charged cost in each currency after this entry, in the same unit. The last entry therefore
+        states the balance of the account. A ledger whose table of totals disagrees with the last entry is rejected.
     at
         Time of writing in UTC, in ISO 8601 format.
     previous, hash

@@ -42,17 +42,17 @@ class Ledger:
 
     Each charge is stored durably before its release is computed.
 
-    The object stores only names, not a connection. So all copies of the object charge the same account. Examples are
-    copies in clones of an estimator, in joblib workers, or in a pickle that is loaded on another machine.
+    The object stores only names, and no connection. All copies of the object therefore charge the same account, for
+    example copies in clones of an estimator, in joblib workers, or in a pickle that is loaded on another machine.
 
     Attributes
     ----------
     location
         Path of a file, or URL of a PostgreSQL database.
     account
-        Name of the account; None if the ledger has only one account.
+        Name of the account; may be None if the ledger has only one account.
     request_id
-        Id of the next release; None draws a random id. A second release with the same id is refused without a charge.
+        Id of the next release; None chooses a random id. A second release with the same id is refused without a charge.
 
     Notes
     -----
@@ -115,14 +115,14 @@ class Ledger:
         account
             Name of the account, which must be new in the ledger.
         blocks
-            Number of releases that share delta; required for an ApproxDP limit, and left out for other limits.
+            Number of releases that share delta; required for an ApproxDP limit, and None for other limits.
         composition
-            Composition rule for an ApproxDP limit: "basic" adds epsilons, and "advanced" adds their squares, which is
-            better for many small releases.
+            Composition rule for an ApproxDP limit: "basic" adds the epsilons of the releases. "advanced" adds their
+            squares, and permits more releases if each of them has a small epsilon.
         parents
             Names of the accounts of overlapping or source data sets; every charge also applies to these accounts.
         approval
-            Whether every release needs a prior approval of its request id.
+            Whether the request id of each release must be approved in advance (`approve`).
         files
             Files of the data set; ``dperm fit`` refuses any other file.
 
@@ -141,8 +141,8 @@ class Ledger:
         Warns
         -----
         DpermWarning
-            If an account that is not an ancestor has the same data set, or if the limit exceeds the remaining budget of
-            an ancestor.
+            If another account, which is not an ancestor, has the same data set, or if the limit exceeds the remaining
+            budget of an ancestor.
         """
         account = new_name("account", account)
         ledger, paths, above = cls(location_of(location), account), _paths(files), _names(parents)
@@ -181,15 +181,15 @@ class Ledger:
 
     @property
     def limit(self) -> AnyGuarantee:
-        """Total amount that can be charged to the account. The guarantee is ``promise``."""
+        """Total amount that can be charged to the account. See ``promise`` for the guarantee."""
         return self.account_facts.limit
 
     @property
     def promise(self) -> AnyGuarantee:
         """Guarantee for all releases charged to the account: the largest limit since the account was opened.
 
-        Lowering the limit does not improve the guarantee, since a limit chosen in response to releases guarantees
-        nothing (T14).
+        Lowering the limit does not improve the guarantee. A lower limit may have been chosen in response to releases,
+        and the guarantee holds only for limits that are fixed in advance (T14).
         """
         return self.account_facts.promise
 
@@ -200,7 +200,10 @@ class Ledger:
 
     @property
     def spent(self) -> dict[str, float]:
-        """Total charged cost in each currency, rounded up: a record of the charges, not a guarantee (T14)."""
+        """Total charged cost in each currency of the account, such as "epsilon" or "rho", rounded up.
+
+        The cost records the charges and is not a guarantee (T14).
+        """
         return self._balance().spent
 
     @property
@@ -212,10 +215,10 @@ class Ledger:
     def remaining(self) -> AnyGuarantee:
         """Unspent part of the account's own limit, rounded down.
 
-        Under limits other than ApproxDP, one release can use the whole remaining amount. Under ApproxDP, every release
-        takes one share of delta, ``account_facts.share``, and the delta of this property is the sum of all unused
-        shares. If no share is left, nothing can be charged, and epsilon is 0 as well. An account with parents may have
-        less to spend, since every charge also applies to the parents; see ``spendable``.
+        Under limits other than ApproxDP, one release can use the whole remaining amount. Under ApproxDP, each release
+        uses one share of delta, ``account_facts.share``, and the delta of this property is the sum of all unused
+        shares. If no share is left, nothing can be charged, and epsilon is 0 as well. If the account has parents, less
+        may be available, because each charge also applies to the parents; see ``spendable``.
         """
         return self._balance().remaining
 
@@ -225,8 +228,9 @@ class Ledger:
 
         The amount is at most ``remaining``, and equal to ``remaining`` without parents. If all accounts have limits of
         the same kind, they cover one release of this amount. Under ApproxDP, they cover one release with this epsilon
-        and one share of delta, ``account_facts.share``. The delta of this property is this share times the smallest
-        number of remaining releases among the accounts. Releases of other kinds, such as pure DP, may cost more.
+        and one share of delta, ``account_facts.share``. The delta of this property is this share multiplied by the
+        smallest number of remaining releases among the accounts. Releases of other kinds, such as pure DP, may cost
+        more.
 
         If an ancestor has a limit of a different kind, the amount is the cost of the largest covered release with
         Gaussian noise, or with Laplace noise if one of the accounts covers only pure DP. Releases of other kinds may
@@ -280,8 +284,8 @@ class Ledger:
     def anchor(self) -> Anchor:
         """Return a signed anchor of the last entry of the account, to be stored outside the ledger.
 
-        With a stored anchor, `verify` detects a rollback of the ledger to any copy that is older than the anchor, even
-        if the .lock file beside the ledger was rolled back too.
+        With a stored anchor, `verify` detects that the ledger was replaced by a copy that is older than the anchor,
+        even if the .lock file beside the ledger was replaced too.
 
         Returns
         -------
@@ -307,7 +311,7 @@ class Ledger:
 
         The copy contains the signing key. The copy of a ledger file is itself a ledger; the copy of a PostgreSQL ledger
         is a script for psql. The copy is consistent even while other processes charge the ledger. Restoring an older
-        copy makes spent budget available again, so store an anchor elsewhere.
+        copy makes spent budget available again. To detect this, store an anchor (`anchor`) in another place.
 
         Parameters
         ----------
@@ -355,7 +359,7 @@ class Ledger:
         return Fingerprint(consult(self._store, lambda books: books.identity().fingerprint_key))
 
     def check(self, event: Event) -> None:
-        """Raise the error that ``reserve`` would raise for this event now. Nothing is charged.
+        """Check whether ``reserve`` would accept this event now, and raise its error if not. Nothing is charged.
 
         Parameters
         ----------
@@ -389,16 +393,16 @@ class Ledger:
     def reserve(
         self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
     ) -> LedgerReservation:
-        """Charge ``event`` durably to the account and its ancestors, or raise an error and charge nothing.
+        """Charge ``event`` durably to the account and its ancestors, or refuse it without a charge.
 
         Parameters
         ----------
         event
             Accounting event of the release.
         request_id
-            Id of the request. The default is ``request_id`` of the ledger object, or a random id if that is None.
+            Id of the request. The default is ``request_id`` of the ledger object, or a random id if this is None too.
         facts
-            JSON data about the run, stored with the event.
+            Public JSON data about the run, stored with the event.
 
         Returns
         -------
@@ -417,15 +421,16 @@ class Ledger:
 
         Notes
         -----
-        **Guarantees.** The charge is durable on return, for the account and all ancestors or for none (T14). Each
-        request id is charged once, so repeating the call after a lost connection returns the same reservation.
+        **Guarantees.** When the method returns, the charge is stored durably. The account and all its ancestors are
+        charged together, or none of them is (T14). If a lost connection causes LedgerError, it is unknown whether the
+        charge was stored. Each request id is charged only once, so repeat the call with the same id.
 
         ==========================  ====================================================
         request                     result
         ==========================  ====================================================
         same id, same event         same reservation, ``repeated`` is True
         same id, different event    BudgetError, nothing charged
-        connection lost at COMMIT   retried until the outcome is known, for at most 30 s
+        connection lost at COMMIT   retried for at most 30 s, then LedgerError
         ==========================  ====================================================
         """
         given = self.request_id if request_id is None else request_id
@@ -447,23 +452,23 @@ class Ledger:
     def change_limit(self, limit: AnyGuarantee, *, reason: str, by: str) -> None:
         """Change the limit of the account. A public entry of the ledger records the time, the person and the reason.
 
-        After an increase, the guarantee is the new, larger limit (``promise``); the smaller limit no longer holds. A
-        limit that is raised in response to releases is not fixed in advance and guarantees nothing. A lower limit
-        restricts further charges, but does not improve the guarantee.
+        After an increase, the guarantee is the new, larger limit (``promise``); the smaller limit is no longer
+        guaranteed. A limit that is raised in response to releases is not fixed in advance, so it is not a guarantee
+        (T14). A lower limit restricts further charges, but does not improve the guarantee.
 
         Parameters
         ----------
         limit
             New limit, of the same kind as before.
         reason
-            Reason, stored in the public entry.
+            Reason for the change, stored in the public entry.
         by
             Name of the person who changes the limit, stored in the public entry.
 
         Raises
         ------
         ParameterError
-            If the limits differ in kind, adjacency, delta or Rényi order.
+            If the new limit differs in kind, adjacency, delta or Rényi order from the present one.
         BudgetError
             If the new limit is smaller than the spent amount.
         LedgerError
@@ -477,15 +482,15 @@ class Ledger:
     def approve(self, request_id: str, *, reason: str, by: str, event: Event | None = None) -> None:
         """Approve one release by its request id.
 
-        A parent account approves the release of a child account under the name of the child and the request id, such as
-        ``north/fit-7``.
+        In a parent account, the release of a child account is approved by the name of the child and the request id,
+        such as ``north/fit-7``.
 
         Parameters
         ----------
         request_id
             Id of the request to approve.
         reason
-            Reason, stored in the public entry.
+            Reason for the approval, stored in the public entry.
         by
             Name of the approver, stored in the public entry.
         event
@@ -505,10 +510,10 @@ class Ledger:
             bookkeeping.approve(books, account, request_id, body)
 
     def burn(self, request_id: str, *, reason: str, by: str) -> None:
-        """Close the open charge of a run that has died, for example after SIGKILL. The cost stays charged.
+        """Close the open charge of a run that has crashed or was killed. The cost stays charged.
 
-        Only a person can decide that a run has died, because it may be on another machine, or may resume from a
-        checkpoint. A run that is still alive cannot commit afterwards, so it releases nothing. The charges in all
+        Only a person can decide that a run has ended, because it may be on another machine, or may resume from a
+        checkpoint. If the run is still alive, it cannot commit afterwards, so it releases nothing. The charges in all
         ancestors are closed too. Repeating the call has no effect.
 
         Parameters
@@ -516,7 +521,7 @@ class Ledger:
         request_id
             Id of the charged request.
         reason
-            Reason, stored in the public entry.
+            Reason for closing the charge, stored in the public entry.
         by
             Name of the person who closes the charge, stored in the public entry.
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Migration of ledgers of earlier versions to the present format: a backup, then one transaction."""
+"""Migration of ledgers of earlier versions to the present format, in one transaction after a backup."""
 
 import os
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ class Migration:
     Attributes
     ----------
     before, after
-        Format number of the ledger before and after the call; equal if there was nothing to do.
+        Format numbers of the ledger before and after the call. They are equal if the format was already up to date.
     backup
-        File with the previous ledger; None if there was nothing to do.
+        File with a copy of the previous ledger; None if the format was already up to date.
     """
 
     before: int
@@ -37,28 +37,29 @@ def migrate(location: str | os.PathLike[str], backup: str | os.PathLike[str] | N
     """Upgrade a ledger of an earlier dperm version to the format of this version.
 
     Entries, totals and keys stay the same, so hash chains, anchors and receipts remain valid. The ledger is verified
-    before and after. All changes are made in one transaction: after a crash, the ledger has either the old format or
-    the new one, and the call can be repeated. Earlier versions of dperm cannot open the migrated ledger.
+    before and after the migration. All changes are made in one transaction. If the process crashes, the ledger has
+    either the old format or the new one, and the call can be repeated. Earlier versions of dperm cannot open the
+    migrated ledger.
 
     Parameters
     ----------
     location
         Path of a file, or URL of a PostgreSQL database for the role that owns the ledger.
     backup
-        New file for a copy of the previous ledger, with mode 0600, since it contains the signing key. The copy of a
-        ledger file is itself a ledger; the copy of a PostgreSQL ledger is a script for psql. The default is
+        New file for a copy of the previous ledger. The file has mode 0600, because it contains the signing key. The
+        copy of a ledger file is itself a ledger; the copy of a PostgreSQL ledger is a script for psql. The default is
         ``LEDGER.format-N`` in the same folder as a ledger file, and ``dperm-ledger-ID.format-N.sql`` in the current
         directory for PostgreSQL, where N is the earlier format.
 
     Returns
     -------
     Migration
-        Formats before and after, and the backup.
+        Formats before and after the migration, and path of the backup.
 
     Raises
     ------
     LedgerError
-        If the ledger cannot be read or written or fails its verification, or if the backup cannot be written. The
+        If the ledger cannot be read or written, if it fails its verification, or if the backup cannot be written. The
         ledger is then unchanged.
     ParameterError
         If the directory of ``backup`` does not exist.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations for the charging run, and bookings for readers of the books."""
+"""Reservations, used by the run that charges an account, and bookings, which report earlier charges."""
 
 import secrets
 from collections import defaultdict
@@ -39,10 +39,10 @@ class LedgerReservation:
     request_id
         Id of the request; random if none was given.
     repeated
-        Whether the id had been reserved before. If True, draw no noise.
+        Whether the request id was already reserved before this call. If True, do not draw any noise.
     holder
-        Random token of this object. The ledger uses it to recognize the only object that may draw noise under a lease;
-        see ``take_over``.
+        Random token that identifies this object. Only one object, the holder of the reservation, may draw noise under a
+        lease; see ``take_over``.
     """
 
     location: str = field(repr=False)
@@ -58,7 +58,7 @@ class LedgerReservation:
 
     @property
     def receipt(self) -> Mapping[str, object]:
-        """Signed receipt: anchor of the charge, and limits and spending of the account and its ancestors."""
+        """Signed receipt: anchor of the charge, and the limits and spending of the account and its ancestors."""
         return consult(store_of(self.location), self._receipt)
 
     def commit(self, digest: str) -> None:
@@ -74,11 +74,12 @@ class LedgerReservation:
         BudgetError
             If the reservation was burned, or committed with a different digest.
         SupersededError
-            If another holder has taken over.
+            If another holder has taken over the reservation.
 
         Notes
         -----
-        **Guarantees.** The commit is durable on return. Repeating the call with the same digest changes nothing.
+        **Guarantees.** The commit is stored durably when the method returns. Repeating the call with the same digest
+        changes nothing.
         """
         self._close(EntryKind.COMMIT, {"digest": checked_text("digest", digest)})
 
@@ -95,7 +96,7 @@ class LedgerReservation:
         BudgetError
             If the reservation was committed.
         SupersededError
-            If another holder has taken over.
+            If another holder has taken over the reservation.
         """
         self._close(EntryKind.BURN, {"reason": checked_text("reason", reason)})
 
@@ -112,16 +113,16 @@ class LedgerReservation:
         Raises
         ------
         SupersededError
-            If another holder has taken over.
+            If another holder has taken over the reservation.
         BudgetError
-            If the reservation is closed or belongs to another run, or has a stage of this name with other facts.
+            If the reservation is closed or belongs to another run, or has a stage of this name with different facts.
         ParameterError
             If the name or the facts are invalid.
 
         Notes
         -----
-        **Guarantees.** The entry is part of the hash chain of the account, and durable on return. Repeating the call
-        changes nothing.
+        **Guarantees.** The entry is part of the hash chain of the account, and is stored durably when the method
+        returns. Repeating the call changes nothing.
         """
         place, known, public = self.places[0], line_of_text("name", name), plain_facts(facts)
         self._change(lambda books: bookkeeping.record_stage(books, place, self.holder, name=known, facts=public))
@@ -137,7 +138,7 @@ class LedgerReservation:
         Returns
         -------
         int
-            Number of draws that count as made: ``draws``, or the number leased to the previous holder if larger.
+            Number of draws that count as used: ``draws``, or the number leased to the previous holder if it is larger.
 
         Raises
         ------
@@ -148,17 +149,17 @@ class LedgerReservation:
         return self._change(lambda books: bookkeeping.take_over(books, place, self.holder, draws))
 
     def lease(self, draws: int) -> None:
-        """Durably record that this holder may make ``draws`` noise draws in total.
+        """Durably record that this object may make ``draws`` noise draws in total.
 
         Parameters
         ----------
         draws
-            Total number of noise draws since the start of the run.
+            Total number of permitted noise draws since the start of the run.
 
         Raises
         ------
         SupersededError
-            If another holder has taken over.
+            If another holder has taken over the reservation.
         BudgetError
             If the reservation is closed.
 
@@ -169,12 +170,12 @@ class LedgerReservation:
         self._change(lambda books: bookkeeping.lease(books, self.places[0], self.holder, draws))
 
     def check_holder(self) -> None:
-        """Check that no other holder has taken over. Nothing is written.
+        """Check that no other holder has taken over the reservation. Nothing is written.
 
         Raises
         ------
         SupersededError
-            If another holder has taken over.
+            If another holder has taken over the reservation.
         """
         place = self.places[0]
         consult(store_of(self.location), lambda books: bookkeeping.require_holder(books, place, self.holder))
@@ -254,13 +255,13 @@ class Booking:
     cost
         Cost in each currency of the account, such as "epsilon", rounded up.
     state
-        Reserved (the run is in progress, or has crashed), committed or burned.
+        State of the charge: reserved (the run is in progress or has crashed), committed or burned.
     digest
         Digest of the released value; None if the charge was not committed.
     reason
         Reason why the charge was burned; None if it was not burned.
     facts
-        Facts reported by the run, such as its noise distribution, the versions of its packages and the use of a seed.
+        Facts reported by the run, such as the noise distribution, package versions, and whether a seed was used.
     stages
         Finished stages of the release, in order, each with ``seq``, ``at``, ``name`` and ``facts``.
     """

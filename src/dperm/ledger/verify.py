@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Verification of the ledger: every hash, every total, every limit, and the anchors of artefacts."""
+"""Verification of a ledger: every hash, every total, every limit, and anchors stored elsewhere."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from dperm.privacy.rounding import round_up
 
 @dataclass(frozen=True)
 class VerifiedAccount:
-    """Result of replaying one account."""
+    """Result of the verification of one account: number of entries, spending, limits and hash of the last entry."""
 
     entries: int
     spent: Mapping[str, float]
@@ -29,12 +29,12 @@ class VerifiedAccount:
 
 @dataclass(frozen=True)
 class Verification:
-    """Result of a verification, with the problems found.
+    """Result of `verify`, with the problems found.
 
     Attributes
     ----------
     ledger
-        ID of the ledger; "" if the ledger could not be read.
+        Id of the ledger; "" if the ledger could not be read.
     accounts
         Verified accounts, keyed by account name.
     problems
@@ -57,17 +57,19 @@ class Verification:
 def verify(location: str | os.PathLike[str], anchors: Iterable[Anchor] = (), *, prices: bool = False) -> Verification:
     """Verify all entries in one consistent snapshot of a ledger.
 
-    The hash chain reveals changed, removed or inserted entries, and adding up the charges reveals wrong totals or
-    exceeded limits. The remaining entries of an older copy also form a valid ledger: the .lock file beside a ledger
-    file reveals that the last entries are missing. If this file is missing or was rolled back too, only ``anchors`` do.
+    The hash chain reveals changed, removed or inserted entries, and the sums of the charges reveal wrong totals or
+    exceeded limits. An older copy of the ledger also has a valid hash chain, but lacks the last entries. The .lock file
+    beside a ledger file reveals that they are missing. If the .lock file is missing or was replaced by an older copy
+    too, only ``anchors`` reveal this.
 
     Parameters
     ----------
     location
         Path of a file, or URL of a PostgreSQL database.
     anchors
-        Anchors to compare with the ledger: those saved from ``Ledger.anchor``, or those in the receipts of releases,
-        ``Anchor.from_receipt(release.record.ledger)`` or ``Anchor.from_receipt(model.statement_["ledger_entry"])``.
+        Anchors to compare with the ledger. They are saved results of ``Ledger.anchor``, or come from the receipts of
+        releases: ``Anchor.from_receipt(release.record.ledger)`` or
+        ``Anchor.from_receipt(model.statement_["ledger_entry"])``.
     prices
         Whether to recompute the cost of every event, which takes a few milliseconds per event.
 
@@ -79,8 +81,8 @@ def verify(location: str | os.PathLike[str], anchors: Iterable[Anchor] = (), *, 
     Raises
     ------
     LedgerError
-        If the ledger cannot be read, for example because of a missing permission. Nothing was verified, so the error is
-        no evidence against the ledger.
+        If the ledger cannot be read, for example because of a missing permission. Nothing was verified then, so the
+        error does not mean that the ledger is damaged.
     """
     kept = tuple(anchors)
     try:

@@ -70,15 +70,15 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
     """Selection of one public candidate by private scores with a known sensitivity (T8).
 
     Let u_h be the score of candidate h, r the rate, and [a, b] an interval that contains the change of every score
-    between neighbours.
+    between two neighbouring data sets ("between neighbours").
 
-    - *exponential* selects h with probability P(h) = e^(r u_h) / Z, where Z is the sum of all numerators. Between
-      neighbours, the numerator changes by a factor in [e^(ra), e^(rb)], and so does Z. The privacy loss is therefore at
-      most r (b - a).
+    - *exponential* selects h with probability P(h) = e^(r u_h) / Z, where Z is the sum of the numerators over all
+      candidates. Between neighbours, the numerator changes by a factor in [e^(ra), e^(rb)], and so does Z. The privacy
+      loss is therefore at most r (b - a).
     - *permute_and_flip* flips a coin for each candidate in random order, and selects the first candidate whose coin
       lands heads. With m the largest score, the coin of h lands heads with probability e^(-r (m - u_h)). This is
       equivalent to selecting the largest u_h + X_h, where the X_h are independent exponential variables of rate r. The
-      coin of h corresponds to the event X_h > m - u_h, which has the same probability as heads. As exponential
+      coin of h corresponds to the event X_h > m - u_h, which has the same probability as heads. Because exponential
       variables are memoryless, all candidates with heads are equally likely to be selected. Given the other variables,
       h is selected if X_h exceeds a threshold t. Between neighbours, t changes by at most b - a, which changes
       P(X_h > t) = e^(-r max(t, 0)) by a factor of at most e^(r (b - a)).
@@ -93,8 +93,8 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
     goal
         PureDP or ApproxDP; the delta of an ApproxDP goal is not used.
     candidates
-        Number of public candidates (the release is then an index, from 0), or a list of the public candidates (the
-        release is then an element of the list).
+        Number of public candidates, or a list of the public candidates. With a number, the release is an index from 0.
+        With a list, it is an element of the list.
     monotone
         Whether adding a record changes the scores of all candidates in the same direction. True is accepted only under
         add_remove: a replacement combines a removal and an addition, which change scores in opposite directions.

@@ -66,7 +66,7 @@ class GammaNormNoise(AdditiveMechanism):
         return gamma_norm_deviation(self.scale, self.statistic.dim)
 
     def error_bound(self, probability: float) -> float:
-        """Return the t with P(abs(noise) > t) = probability, for one coordinate of gamma-norm noise.
+        """Return the bound t for which P(abs(noise) > t) = probability, for one coordinate of gamma-norm noise.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class GammaNormMechanism(GammaNormNoise):
         return Law.on_grid("gamma-norm noise", self.calibration.grid.exponent)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """Return ``value`` plus exact gamma-norm noise on the grid.
+        """Return ``value`` plus gamma-norm noise, drawn exactly on the grid.
 
         Parameters
         ----------

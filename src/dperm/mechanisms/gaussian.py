@@ -41,7 +41,7 @@ class GaussianMechanism(AdditiveMechanism):
         Bound on the L2 error of the computed value, for every data set. Twice this bound is added to the sensitivity.
     grade
         "exact" for noise drawn exactly on a grid, or "fast" for floating-point noise. With "fast", the stated
-        guarantee is the guarantee of the ideal mechanism (T10).
+        guarantee holds only for the ideal mechanism with real numbers (T10).
 
     Examples
     --------
@@ -84,7 +84,7 @@ class GaussianMechanism(AdditiveMechanism):
             Bound on the L2 error of the computed value, for every data set.
         grade
             "exact" for noise drawn exactly on a grid, or "fast" for floating-point noise. With "fast", the stated
-            guarantee is the guarantee of the ideal mechanism (T10).
+            guarantee holds only for the ideal mechanism with real numbers (T10).
 
         Returns
         -------
@@ -130,7 +130,7 @@ class GaussianMechanism(AdditiveMechanism):
         return self.scale
 
     def error_bound(self, probability: float) -> float:
-        """Return the t with P(abs(noise) > t) = probability, for one coordinate.
+        """Return the bound t for which P(abs(noise) > t) = probability, for one coordinate.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class GaussianMechanism(AdditiveMechanism):
         return gaussian_bound(self.scale, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """Return ``value`` plus Gaussian noise, exact on the grid or in floating point.
+        """Return ``value`` plus Gaussian noise, drawn exactly on the grid or in floating point.
 
         Parameters
         ----------

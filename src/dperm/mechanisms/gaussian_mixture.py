@@ -35,10 +35,10 @@ SCALE_BITS = 26
 class GaussianMixtureMechanism(GammaNormNoise):
     """Value plus noise whose density approximates the gamma-norm density between two radii, for an L2 sensitivity (T7).
 
-    A finite mixture of Gaussians has Gaussian tails, so the guarantee is **not** pure. The event is `Approximate`. The
-    record contains the approximation errors of the noise, a log-ratio eta and a total variation distance tau (T10e).
-    The mechanism is meant for vectors that are too long for `GammaNormMechanism`. A `GaussianMechanism` usually needs
-    less noise for the same goal.
+    The noise is drawn from a finite mixture of Gaussians. It has Gaussian tails, so the guarantee is **not** pure: the
+    event is `Approximate`. The record of a release contains the approximation errors of the noise, a log-ratio eta and
+    a total variation distance tau (T10e). The mechanism is meant for vectors that are too long for
+    `GammaNormMechanism`. A `GaussianMechanism` usually needs less noise for the same goal.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class GaussianMixtureMechanism(GammaNormNoise):
         return Law(words, eta=self.mixture.eta, tau=self.mixture.tau, family=family)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """Return ``value`` plus exact noise of one mixture component on the grid.
+        """Return ``value`` plus noise of a randomly chosen mixture component, drawn exactly on the grid.
 
         Parameters
         ----------

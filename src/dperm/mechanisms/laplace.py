@@ -101,10 +101,11 @@ class LaplaceMechanism(AdditiveMechanism):
     def calibrate_l2(
         cls, sensitivity: float, goal: AnyGuarantee, *, dim: int, numerical_error: float = 0.0
     ) -> "LaplaceMechanism":
-        """Return the mechanism for an L2 sensitivity and an L2 error, using ||x||_1 <= sqrt(d) ||x||_2.
+        """Return the mechanism for a value with known L2 sensitivity, using ||x||_1 <= sqrt(d) ||x||_2.
 
-        For a PureDP goal, the guarantee is pure in any dimension d. The root mean square of the noise is
-        sqrt(2d/(d + 1)) times the root mean square of the noise of `GammaNormMechanism`.
+        Here d is the number of entries of the value, ``dim``. For a PureDP goal, the guarantee is pure in any dimension
+        d. The root mean square of the noise is sqrt(2d/(d + 1)) times the root mean square of the noise of
+        `GammaNormMechanism`.
 
         Parameters
         ----------
@@ -161,7 +162,7 @@ class LaplaceMechanism(AdditiveMechanism):
         return math.sqrt(2) * self.scale
 
     def error_bound(self, probability: float) -> float:
-        """Return the t with P(abs(noise) > t) = probability, for one coordinate.
+        """Return the bound t for which P(abs(noise) > t) = probability, for one coordinate.
 
         Parameters
         ----------
@@ -176,7 +177,7 @@ class LaplaceMechanism(AdditiveMechanism):
         return laplace_bound(self.scale, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """Return ``value`` plus exact Laplace noise on the grid.
+        """Return ``value`` plus Laplace noise, drawn exactly on the grid.
 
         Parameters
         ----------
@@ -197,11 +198,12 @@ class LaplaceMechanism(AdditiveMechanism):
 class DiscreteLaplaceMechanism(AdditiveMechanism):
     """Integers plus discrete Laplace noise, also known as the geometric mechanism (T5, T5a).
 
-    The noise z has probability proportional to ``e^(-|z| epsilon/Delta)``. A shift of the value by an integer vector k
-    changes every probability by a factor of at most ``e^(|k|_1 epsilon/Delta)``, so the mechanism is exactly epsilon-DP
-    without rounding. The privacy profile lies above the profile of Laplace noise: for a shift of 1 and scale s, the
-    total variation distance is tanh(1/(2s)) instead of 1 - e^(-1/(2s)). The event is therefore `Pure` and not
-    `Laplace`. The mechanism is best for a single release of counts; in long compositions, `LaplaceMechanism` is better.
+    Let Delta be the sensitivity. Integer noise z has probability proportional to ``e^(-|z| epsilon/Delta)``. A shift of
+    the value by an integer vector k changes every probability by a factor of at most ``e^(|k|_1 epsilon/Delta)``, so
+    the mechanism is exactly epsilon-DP. The value needs no rounding. The privacy profile lies above the profile of
+    Laplace noise: for a shift of 1 and scale s, the total variation distance is tanh(1/(2s)) instead of
+    1 - e^(-1/(2s)). The event is therefore `Pure` and not `Laplace`. The mechanism is best for a single release of
+    counts; in long compositions, `LaplaceMechanism` is better.
 
     Parameters
     ----------
@@ -306,7 +308,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
         return discrete_laplace_bound(self.scale, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """Return ``value`` plus exact discrete Laplace noise.
+        """Return ``value`` plus discrete Laplace noise, drawn exactly.
 
         Parameters
         ----------

@@ -33,8 +33,8 @@ class Law:
     grade
         "exact" or "fast": exact or floating-point draws.
     eta, tau
-        Log-ratio and total variation distance between the sampled distribution and the distribution in the theorem; the
-        event accounts for both (T10e).
+        Log-ratio and total variation distance between the sampled distribution and the distribution in the theorem. The
+        event accounts for these two errors (T10e).
     """
 
     words: str
@@ -44,7 +44,7 @@ class Law:
     family: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
-        """Use the description as the name of a distribution without a grid."""
+        """Set ``family`` to ``words`` if it is empty, for distributions without a grid."""
         if not self.family:
             object.__setattr__(self, "family", self.words)
 
@@ -54,7 +54,7 @@ class Law:
         return cls(f"{family}, drawn exactly from the distribution rounded to multiples of 2^{exponent}", family=family)
 
     def words_at(self, place: str) -> str:
-        """Return the description of the noise at a place, such as "Gaussian noise on the coefficients, rounded ..."."""
+        """Return the description with a place, such as "Gaussian noise on the coefficients, rounded ..."."""
         return noise_at(place, self.words, self.family)
 
 
@@ -67,8 +67,8 @@ class Mechanism(ABC, Generic[Raw, Value]):
     """Base class of mechanisms, with public parameters, one accounting event, and a ``release`` method.
 
     A subclass is a frozen dataclass with a field ``goal``. The subclass defines its event, its noise distribution, the
-    tags of its theorems, its public constants, and ``release``, which calls `_release`. The constructor checks all
-    parameters and calibrates the noise, before any data are read.
+    tags of its theorems, its public constants, and a method ``release`` that calls `_release`. The constructor checks
+    all parameters and calibrates the noise before any data are read.
 
     Attributes
     ----------

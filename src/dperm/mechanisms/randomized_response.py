@@ -37,10 +37,10 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
     """Randomized response: each value is kept with probability p = e^eps/(e^eps + k - 1), and replaced otherwise (T9).
 
     Here eps is the epsilon of the goal, and k the number of categories. A replaced value becomes one of the other
-    categories, chosen uniformly. The mechanism is local: ``release`` runs it independently for each of n values.
-    Replacing a record changes only the distribution of the answer of this record, so all n answers together satisfy
-    epsilon-DP with the same epsilon. The number n is public. Since there is no sensitivity, ``calibrate`` takes only
-    the goal and the categories.
+    categories, chosen uniformly at random. The mechanism is local: ``release`` runs it independently for each of n
+    values. Replacing a record changes only the distribution of the answer of this record, so all n answers together
+    satisfy epsilon-DP with the same epsilon. The number n is public. Since there is no sensitivity, ``calibrate`` takes
+    only the goal and the categories.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
     def calibrate(
         cls, goal: AnyGuarantee, *, categories: int | Sequence[str] | Sequence[int]
     ) -> "RandomizedResponseMechanism":
-        """Return the mechanism with the largest probability of a true answer that satisfies ``goal``.
+        """Return the mechanism that satisfies ``goal`` with the largest probability of a true answer.
 
         Parameters
         ----------
@@ -166,8 +166,8 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
 
         Notes
         -----
-        **Guarantees.** All answers together are epsilon-DP under replace-one, with exact draws (T9, T10). For every
-        record, the mechanism draws both a coin flip and an alternative category, whichever answer is released.
+        **Guarantees.** All answers together are epsilon-DP under replace-one, with exact draws (T9, T10). For each
+        record, the mechanism always draws both a coin flip and an alternative category, even if the value is kept.
         """
         return self._release(lambda: self._indices("values", values), budget, bits)
 
@@ -176,8 +176,8 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
 
         The estimate for a category is (share - q) / (p - q), where share is the proportion of the category among the
         answers, p is `keep_probability` and q is `other_probability`. The estimates sum to 1. An estimate may be below
-        0 or above 1; clipping would make it biased. The estimates are post-processing of the answers and cost no
-        privacy.
+        0 or above 1, but clipping would make it biased. Computing the estimates is post-processing of the answers and
+        costs no privacy.
 
         Parameters
         ----------
@@ -187,17 +187,17 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
         Returns
         -------
         ndarray
-            One estimate per category.
+            One estimate per category, in the order of the categories.
         """
         return (self._shares(answers) - self.other_probability) / self._contrast
 
     def standard_error(self, answers: ArrayLike) -> Floats:
-        """Return the estimated standard errors of ``estimate``, for fixed true values.
+        """Return estimated standard errors of the results of ``estimate``, treating the true values as fixed.
 
         Let pi be the true proportion of a category, and let share, p and q be as in `estimate`. For n answers,
         n Var(share) = pi p (1 - p) + (1 - pi) q (1 - q). The standard error uses an unbiased estimate of this quantity,
-        share * (1 - p - q) + p q, which is never negative. The variance that results from sampling the values from a
-        population is not included.
+        share * (1 - p - q) + p q, which is never negative. It does not include the variance from sampling the values
+        from a population.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
         Returns
         -------
         ndarray
-            One standard error per category.
+            One standard error per category, in the order of the categories.
         """
         p, q = self.keep_probability, self.other_probability
         share = self._shares(answers)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Number of runs of a private selection, drawn from its law (T80)."""
+"""Random number of runs of a private selection, drawn from its distribution (T80)."""
 
 from dperm.accounting.runs import NegativeBinomialRuns, PoissonRuns, Runs
 from dperm.checks import shown
@@ -13,7 +13,7 @@ def draw_runs(runs: Runs, stream: Stream) -> int:
     """Draw the number of runs of a private selection.
 
     Draw the number before the data are read, and keep it secret: the guarantee of `dperm.accounting.BestOf` does not
-    cover a known number of runs.
+    hold if the number is revealed.
 
     Parameters
     ----------
@@ -25,16 +25,17 @@ def draw_runs(runs: Runs, stream: Stream) -> int:
     Returns
     -------
     int
-        Number of runs. A Poisson distribution may give 0 runs; the selection then releases nothing.
+        Number of runs. With a Poisson distribution, the number may be 0; the selection then releases nothing.
 
     Raises
     ------
     ParameterError
-        If ``runs`` is not a distribution of the number of runs.
+        If ``runs`` is not one of the supported distributions (`dperm.accounting.Runs`).
 
     Notes
     -----
-    **Guarantees.** The distribution is exact for ideal bits (T80); no sampling error enters the guarantee.
+    **Guarantees.** For ideal random bits, the number has exactly the stated distribution (T80), so the guarantee needs
+    no correction for sampling errors.
 
     Examples
     --------

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bolt-on privacy: stochastic gradient descent without noise, and noise once on its last iterate (T33, T34).
+"""Bolt-on privacy: stochastic gradient descent without noise, then noise added once to the last iterate (T33, T34).
 
-An update with a batch B of the records is theta <- theta - eta (sum_B g_i / b + gamma theta), in mean scale. Here
-gamma = Lambda / n, and b is the batch size, also for the smaller last batch of a pass.
+An update with a batch B of the records is theta <- theta - eta (sum_B g_i / b + gamma theta), for the mean objective.
+Here eta is the step size, g_i is the gradient of record i, gamma = Lambda / n, and b is the batch size, also for the
+smaller last batch of a pass.
 """
 
 import math
@@ -233,27 +234,29 @@ def random_order(count: int, stream: Stream) -> Places:
 class BoltOn:
     """Permutation SGD with noise added once, to the last iterate (T33), under replace_one only.
 
-    SGD makes passes over the records in random order. With decreasing step sizes, the noise is calibrated to the same
-    sensitivity as in output perturbation, 2L/Lambda; with a constant step size, to the sensitivity for this step size
-    (T33, T34). No minimiser has to be certified, since the released point need not be near a minimiser.
+    SGD makes passes over the records in random order. With decreasing step sizes, the noise is calibrated to the
+    sensitivity 2L/Lambda, as in output perturbation. With a constant step size, the noise is calibrated to the
+    sensitivity for this step size (T33, T34). The released point need not be near a minimiser, so the method needs no
+    certificate of a minimiser.
 
     Here L bounds the norm of the gradient of one record (`ProblemSpec.lipschitz`), Lambda is
-    `ProblemSpec.regularization`, n the number of records, and beta the smoothness of the mean objective. If a parameter
-    is None, its default follows from public constants.
+    `ProblemSpec.regularization`, n is the number of records, and beta is the smoothness of the mean objective. If a
+    parameter is None, its default is computed from public constants.
 
     Parameters
     ----------
     passes
-        Number k of passes, or number T of steps with ``batch_size="full"``.
+        Number k of passes over the records, by default 20. With ``batch_size="full"``, number T of steps of gradient
+        descent, by default 300.
     batch_size
         Batch size b, or "full" for gradient descent on all records (T34).
     step_size
         Constant step size for the gradient of the mean objective, at most 1/beta. If Lambda is not given, the step size
-        may be up to 2/beta; early stopping then replaces regularisation. By default, the step size at update t is
-        min(1/beta, 1/(gamma t)), where gamma = Lambda/n; with ``batch_size="full"``, it is 1/beta.
+        may be up to 2/beta; early stopping then replaces regularisation. By default, the step size at update t = 1, 2,
+        ... is min(1/beta, 1/(gamma t)), where gamma = Lambda/n. With ``batch_size="full"``, the default is 1/beta.
     noise
-        "gaussian", "gamma_norm" or "laplace"; "auto" chooses whichever of Gaussian and gamma-norm noise meets the goal
-        with less noise.
+        "gaussian", "gamma_norm", "laplace" or "auto". "auto" chooses Gaussian or gamma-norm noise, depending on which
+        of them meets the goal with less noise.
 
     Examples
     --------
@@ -301,7 +304,7 @@ class BoltOn:
         Returns
         -------
         BoltOnPlan
-            The plan.
+            Plan that meets ``goal``.
 
         Raises
         ------
@@ -365,7 +368,7 @@ class BoltOn:
 
 @dataclass(frozen=True)
 class BoltOnPlan(Plan):
-    """Plan of `BoltOn`; ``output_noise`` is all its noise, and ``descent`` has the settings of the run."""
+    """Plan of `BoltOn`. Its only noise is ``output_noise``, and ``descent`` has the settings of the run."""
 
     descent: StoppedDescent
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of the method, without data: from public constants alone, with the reasons."""
+"""Choice of the training method from public constants alone, with the reasons for the choice."""
 
 import math
 import warnings
@@ -56,10 +56,10 @@ WIDE = 0.5
 
 
 def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto") -> Plan:
-    """Return the plan of ``method`` for ``spec``, with defaults for unset options; ``why`` holds the reasons.
+    """Return the plan of a training method, with defaults for unset options.
 
-    If no clip is given, gradients are clipped by default where clipping improves accuracy (T44,
-    `dperm.methods.defaults`).
+    The attribute ``why`` of the plan contains the reasons for the choices. If ``spec.clip`` is None, gradients are
+    clipped to a default norm for those losses for which clipping improves accuracy (T44, `dperm.methods.defaults`).
 
     Parameters
     ----------
@@ -68,7 +68,8 @@ def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto")
     goal
         Guarantee to meet.
     method
-        "auto", "objective", "output", "gradient", "sgd", "bolt_on", "sufficient" or "posterior", or a method object.
+        "objective", "output", "gradient", "sgd", "bolt_on", "sufficient", "posterior", or a method object. "auto"
+        chooses a method that suits ``spec`` and ``goal``.
 
     Returns
     -------
@@ -83,7 +84,7 @@ def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto")
     Warns
     -----
     DpermWarning
-        If the noise dominates the information in n records (`dperm.methods.noise_warning`), or if delta is above 1/n.
+        If the noise dominates the information in n records (`dperm.methods.noise_warning`), or if delta exceeds 1/n.
 
     Examples
     --------

@@ -234,32 +234,34 @@ class HypothesisColumns:
 class FiniteClass:
     """Selection of one of finitely many public hypotheses, with pure differential privacy.
 
-    Hypothesis h is selected with probability proportional to e^(-r U(h)), where U(h) is the total cost of h over all
-    records (T8). Each record adds between 0 and Delta to every U(h). Under add/remove, all U(h) change in the same
-    direction, by at most Delta, and the rate r is epsilon/Delta. Under replace-one, the changes lie in an interval of
-    width 2 Delta, and r is epsilon/(2 Delta). The draw is exact. With H hypotheses, the total cost of the selected
+    Hypothesis h is selected with probability proportional to e^(-r U(h)), where r is the rate and U(h) is the total
+    cost of h over all records (T8). Each record adds between 0 and Delta to every U(h). Between neighbouring data sets
+    under add/remove, all U(h) change in the same direction, by at most Delta, and r is epsilon/Delta. Under
+    replace-one, the changes lie in an interval of width 2 Delta, and r is epsilon/(2 Delta). The draw is exact. With H
+    hypotheses, the total cost of the selected
     hypothesis exceeds the smallest total cost by more than ln(H/p)/r with probability at most p, for every p (T59).
 
-    The cost of a record x for coefficients theta is one of the following, times the weight of the class of the record.
-    The largest class weight is w.
+    The cost of a record x for coefficients theta is one of the following, multiplied by the weight of the record's
+    class. The largest class weight is w.
 
     - *errors*: the 0-1 loss of the sign of x'theta, with Delta = w (T61).
     - *loss*: the loss of the problem, with Delta = w B. The range B of the loss is finite because rows and hypotheses
       are bounded. The selection is one sample of a posterior with inverse temperature r and a uniform prior on the
       hypotheses (T49).
 
-    The cost of a record depends on this record alone, to the last bit, and so does its share of U: scores and sums are
-    exact (T201, T203). Entries of a row have 24 binary digits (T200), so thresholds belong between the possible values
-    of a column, and not on them. The regularization and the clipping of the problem are ignored.
+    The computed cost of a record does not depend on other records, not even in its last bit, because each cost is
+    rounded separately and the rounded costs are summed exactly (T201, T203). Each entry of a row is rounded to 24
+    binary digits (T200). If a hypothesis compares a column with a threshold, choose a threshold between the possible
+    values of the column, not equal to one of them. The regularization and the clipping of the problem are ignored.
 
     Parameters
     ----------
     hypotheses
-        Public coefficients, one row for each hypothesis, for features scaled as in `dperm.data.space.FeatureSpace`; the
+        Public coefficients, one row for each hypothesis, for features scaled as in `dperm.data.space.FeatureSpace`. The
         coefficient of the constant column comes last. `FeatureSpace.theta` converts coefficients from the user's units.
-        The hypotheses must not be derived from the data.
+        The hypotheses must not be derived from the private data.
     score
-        Cost of a record, "errors" or "loss".
+        Cost of a record: "errors" or "loss", as described above.
 
     Examples
     --------
@@ -272,8 +274,8 @@ class FiniteClass:
     >>> plan.mechanism.rate  # per error; half as much under replace_one
     0.5
 
-    `FeatureSpace.theta` converts hypotheses from your units. Here, each hypothesis classifies by whether an age in
-    years is above 18, 40 or 65.
+    `FeatureSpace.theta` converts hypotheses from your units. Here, the three hypotheses predict the positive class for
+    ages in years above 18, 40 and 65.
 
     >>> from dperm.data.space import FeatureSpace
     >>> space = FeatureSpace(1, bounds=((0, 100),))
@@ -305,7 +307,7 @@ class FiniteClass:
         Returns
         -------
         FinitePlan
-            The plan.
+            Plan that meets ``goal``.
 
         Raises
         ------
@@ -358,7 +360,7 @@ class FiniteClass:
 
 @dataclass(frozen=True, eq=False)
 class FinitePlan(Plan):
-    """Plan of `FiniteClass`; ``mechanism`` chooses by costs in units of the largest cost of a record."""
+    """Plan of `FiniteClass`. For ``mechanism``, the unit of costs is the largest possible cost of a record."""
 
     hypotheses: Floats
     costs: Costs

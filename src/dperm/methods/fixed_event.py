@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Training with an event fixed before the problem is known, by the name of a method (T70)."""
+"""Training with an accounting event that is fixed before the problem is known (T70)."""
 
 from dperm.accounting.event import Event
 from dperm.checks import shown
@@ -25,18 +25,18 @@ def declare_event(
     clip: float | None = None,
     n: int | None = None,
 ) -> Event:
-    """Return the event of a training run that meets ``goal``, chosen before the number of features is known (T70).
+    """Return an accounting event for a training run that meets ``goal``, before the number of features is known (T70).
 
     Parameters
     ----------
     goal
         Guarantee of the training run alone, without other stages. Every method accepts ApproxDP with delta > 0.
     loss
-        Loss of the problem; for several classes, `Softmax` with the upper limit on the number of classes.
+        Loss of the problem. For more than two classes, `Softmax` with an upper bound on the number of classes.
     method
         "objective", "output", "gradient", "sgd" or "sufficient", or a method object.
     clip
-        Clipping norm divided by the bound on the norm of a row; None for the default.
+        Clipping norm of the gradients divided by the bound on the norm of a row; None for the default of the method.
     n
         Public number of records; None if it is not declared.
 
@@ -48,7 +48,7 @@ def declare_event(
     Raises
     ------
     AssumptionError
-        If the method cannot make a plan from a declared event.
+        If the method does not support declared events.
     ConversionError
         If the noise of the method cannot satisfy ``goal``.
     ParameterError
@@ -70,9 +70,9 @@ def declare_event(
 
 
 def plan_from_event(spec: ProblemSpec, event: Event, goal: AnyGuarantee, *, method: str | Method = "objective") -> Plan:
-    """Return a plan, with exactly the declared event, for a problem that became known later (T70).
+    """Return a plan with exactly the declared event, for a problem that became known later (T70).
 
-    If ``spec`` has no clip, the default clipping norm of the method applies.
+    If ``spec.clip`` is None, the default clipping norm of the method applies.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def plan_from_event(spec: ProblemSpec, event: Event, goal: AnyGuarantee, *, meth
     event
         Result of `declare_event` for the same method.
     goal
-        Goal that was passed to `declare_event`: the guarantee of the training run alone.
+        Goal that was passed to `declare_event`, the guarantee of the training run alone.
     method
         Method that was passed to `declare_event`.
 
@@ -93,7 +93,7 @@ def plan_from_event(spec: ProblemSpec, event: Event, goal: AnyGuarantee, *, meth
     Raises
     ------
     AssumptionError
-        If the method cannot make a plan from a declared event, or the event does not cover the problem.
+        If the method does not support declared events, or the event does not cover the problem.
     ParameterError
         If the event belongs to a different method or does not meet ``goal``, or if the method is unknown.
     """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gradient perturbation: gradient descent on the sum of clipped gradients plus Gaussian noise (T44, T45)."""
+"""Gradient perturbation: gradient descent with clipped per-record gradients and Gaussian noise (T44, T45)."""
 
 import math
 from dataclasses import dataclass, replace
@@ -48,24 +48,26 @@ PROJECTION = "Iterates are kept within this distance of 0."
 
 @dataclass(frozen=True)
 class GradientPerturbation:
-    """Full-batch gradient descent with Gaussian noise on every gradient (T45), also for nonsmooth losses.
+    """Full-batch gradient descent with Gaussian noise added to every gradient (T45).
 
-    Only the noisy gradients use the data. Momentum, averaging, projection and the gradient of the regulariser are
-    post-processing (T3). If a parameter is None, its default follows from public constants (`dperm.methods.descent`).
+    The loss may be smooth or nonsmooth. The data enter a run only through the noisy gradients. Momentum, averaging,
+    projection and the gradient of the regulariser are post-processing (T3). If a parameter is None, its default is
+    computed from public constants (`dperm.methods.descent`).
 
     Parameters
     ----------
     steps
-        Number of steps T.
+        Number of steps, from 1 to 10^6. Each step uses all records.
     step_size
-        Step size for the gradient of the mean loss.
+        Step size, greater than 0; it multiplies the noisy gradient of the mean loss.
     momentum
-        Heavy-ball momentum in [0, 0.999].
+        Heavy-ball momentum in [0, 0.999]; 0 is plain gradient descent.
     average
-        Fraction of the steps, counted from the end of the run, whose iterates are averaged, in [0, 1]; 0 releases the
-        last iterate.
+        Fraction of the steps, in [0, 1], whose iterates are averaged, counted from the end of the run. With 0, the last
+        iterate is released.
     projection
-        Largest norm of an iterate; longer iterates are scaled down. The bounds on rounding errors rely on this limit.
+        Largest L2 norm of an iterate. Iterates with a larger norm are scaled down to it. The bounds on rounding errors
+        rely on this limit.
 
     Examples
     --------
@@ -75,7 +77,7 @@ class GradientPerturbation:
     >>> from dperm.methods import GradientPerturbation
     >>> spec = ProblemSpec(Logistic(), radius=1.0, dim=10, n=10_000)
     >>> plan = GradientPerturbation(steps=100).plan(spec, ApproxDP(0.5, 1e-5, "replace_one"))
-    >>> round(plan.mechanism.scale / 10_000, 4)  # on the mean gradient (T45)
+    >>> round(plan.mechanism.scale / 10_000, 4)  # noise on the mean gradient (T45)
     0.0141
     """
 
@@ -101,14 +103,14 @@ class GradientPerturbation:
             checks.positive("projection", self.projection, PROJECTION)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "GradientPlan":
-        """Return a plan with noise in each step, so that all steps together meet ``goal``.
+        """Return a plan with noise in each step, calibrated so that all steps together meet ``goal``.
 
         Parameters
         ----------
         spec
             Public constants of the problem.
         goal
-            Guarantee to meet.
+            Target privacy guarantee of the run.
 
         Returns
         -------
@@ -133,7 +135,7 @@ class GradientPerturbation:
     def declare_event(
         self, goal: AnyGuarantee, loss: Loss, *, clip: float | None = None, n: int | None = None
     ) -> Event:
-        """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
+        """Return the accounting event of a plan for ``goal``, before the number of features is known (T70).
 
         The event consists of one Gaussian event per step. The number of steps is ``steps`` if set, and otherwise the
         default for an assumed number of coefficients.
@@ -141,18 +143,19 @@ class GradientPerturbation:
         Parameters
         ----------
         goal
-            Guarantee of the training run alone, without other stages; Gaussian noise cannot meet a pure goal.
+            Guarantee of the training run alone, without other stages. It must not be pure, because the noise is
+            Gaussian.
         loss
             Loss of the problem; it affects the default number of steps.
         clip
             Clipping norm divided by the bound on the norm of a row; None for the default.
         n
-            Public number of records; it affects the default number of steps.
+            Public number of records, used for the default number of steps; None if it is not declared.
 
         Returns
         -------
         Event
-            Gaussian event, repeated once per step.
+            Composition of one Gaussian event per step.
         """
         goal = checked_goal(goal)
         _refuse_pure(goal)
@@ -162,10 +165,10 @@ class GradientPerturbation:
         return declared_noise(goal, times=descent.steps)
 
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "GradientPlan":
-        """Return a plan, with exactly the declared event, for a problem that became known later (T70).
+        """Return a plan with exactly the declared event, once the problem is known (T70).
 
-        The event fixes the number of steps and the noise multiplier. The number of records of ``spec`` may be a noisy
-        count; it determines the divisor of the noisy sums.
+        The event fixes the number of steps and the noise multiplier. The noisy sums of gradients are divided by
+        ``spec.n``, which may be a noisy count of the records.
 
         Parameters
         ----------
@@ -184,7 +187,7 @@ class GradientPerturbation:
         Raises
         ------
         ParameterError
-            If the event is of a different kind, or does not meet ``goal``.
+            If ``event`` is not an event of this method, or its privacy loss exceeds ``goal``.
         """
         step, steps = (event.event, event.count) if isinstance(event, Repeated) else (event, 1)
         share, goal = noise_share(step, goal), require_goal_covers(goal, event)
@@ -222,7 +225,7 @@ class GradientPerturbation:
 
 @dataclass(frozen=True)
 class GradientPlan(Plan):
-    """Plan of `GradientPerturbation`; ``mechanism`` is the noise of one step on the sum of the gradients."""
+    """Plan of `GradientPerturbation`. In each step, ``mechanism`` adds noise to the sum of the gradients."""
 
     descent: DescentSettings
     mechanism: GaussianMechanism
@@ -231,12 +234,12 @@ class GradientPlan(Plan):
 
     @cached_property
     def event(self) -> Event:
-        """Composition of one Gaussian per step."""
+        """Composition of one Gaussian event per step."""
         return self.stated_event(self.mechanism.event * self.descent.steps)
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """Tags for clipping, composition and noise."""
+        """Tags of the theorems on clipping, composition and noise."""
         declared = ("T70",) * (self.declared is not None)
         return ("T45", "T44", "T3", "T54", *declared, *self.mechanism.facts.theorems)
 
@@ -261,7 +264,7 @@ class GradientPlan(Plan):
 
     @property
     def longest(self) -> float:
-        """Radius of the projection, rounding included."""
+        """Radius of the projection, with a margin for rounding errors."""
         return self.descent.longest
 
     @property

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objective perturbation: minimise J(theta) + b'theta with random b, then add noise for the solver's error (T35-T43a).
 
-The privacy cost of its parts is in `dperm.sensitivity.objective`.
+The module `dperm.sensitivity.objective` computes the privacy cost of each part.
 """
 
 import math
@@ -216,20 +216,22 @@ def _in_range(multiplier: float, goal: AnyGuarantee) -> float:
 class ObjectivePerturbation:
     """Minimiser of the regularised objective plus a random linear term (T36a, T40, T41, T43).
 
-    The solver minimises J(theta) + b'theta, where J is the regularised objective and b is random. Noise on the
-    coefficients covers the tolerance of the solver. The method applies to smooth losses of linear models, if Lambda is
-    large enough that log(1 + beta/Lambda) < epsilon. Here Lambda is `ProblemSpec.regularization`, and beta the
-    smoothness of the loss of one record (`ProblemSpec.smoothness`).
+    The solver minimises J(theta) + b'theta, where J is the regularised objective, theta is the vector of coefficients,
+    and b is a random vector. The solver is accurate only up to a tolerance, so a small amount of noise on the
+    coefficients hides the error of the solver. The method applies to smooth losses of linear models. The regularization
+    strength Lambda (`ProblemSpec.regularization`) must be large enough that the privacy loss of the Jacobian
+    determinant is less than epsilon (T37, T53a). For a loss of one score, this privacy loss is log(1 + beta/Lambda),
+    where beta is the smoothness of the loss of one record (`ProblemSpec.smoothness`).
 
-    Let sigma be the standard deviation of b in one coordinate. In a direction in which the loss has curvature h, the
-    random term moves the minimiser with standard deviation sigma/(h + Lambda). Output perturbation adds noise of the
-    same size, about sigma/Lambda, in all directions.
+    Let sigma be the standard deviation of each coordinate of b. In a direction in which the loss has curvature h, the
+    random term moves the minimiser by an amount with standard deviation sigma/(h + Lambda). Output perturbation instead
+    adds noise with a standard deviation of about sigma/Lambda in every direction.
 
     Parameters
     ----------
     noise
-        Distribution of the noise: "gaussian" (requires delta > 0), "gamma_norm" (pure), or "auto" for whichever meets
-        the goal with less noise.
+        Distribution of the noise: "gaussian" (requires delta > 0), "gamma_norm" (gives pure DP), or "auto" for the one
+        of the two that meets the goal with less noise.
 
     Examples
     --------
@@ -259,7 +261,7 @@ class ObjectivePerturbation:
         spec
             Public constants of the problem.
         goal
-            Guarantee to meet.
+            Target privacy guarantee of the run.
 
         Returns
         -------
@@ -285,11 +287,13 @@ class ObjectivePerturbation:
     def declare_event(
         self, goal: AnyGuarantee, loss: Loss, *, clip: float | None = None, n: int | None = None
     ) -> Event:
-        """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
+        """Return the accounting event of a plan for ``goal``, before the number of features is known (T70).
 
-        The event contains the noise multiplier of the linear term, the relative curvature beta/Lambda, and the
-        multiplier of the noise on the coefficients. The relative curvature follows from the default Lambda for an
-        assumed number of coefficients (`dperm.methods.declared_event`). The noise is always Gaussian.
+        The event contains the noise multiplier of the linear term, the relative curvature, and the multiplier of the
+        noise on the coefficients. The relative curvature is beta/Lambda, where beta is the smoothness of the loss of
+        one record and Lambda is the regularization strength; for several classes, the mean nonzero eigenvalue of the
+        Hessian of one record replaces beta. Lambda is the default for an assumed number of coefficients
+        (`dperm.methods.declared_event`). The noise is always Gaussian.
 
         Parameters
         ----------
@@ -334,16 +338,17 @@ class ObjectivePerturbation:
         return exact + noise_event_of(coefficient_noise_mu(epsilon, delta), goal.adjacency)
 
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "ObjectivePlan":
-        """Return a plan, with exactly the declared event, for a problem that became known later (T70).
+        """Return a plan with exactly the declared event, once the problem is known (T70).
 
-        The event depends neither on the number of coefficients nor on their scale (T37-T41). Lambda is at least beta
-        divided by the event's relative curvature, and larger if the default rule for ``spec`` requires it. The standard
-        deviation of the linear term is the event's noise multiplier times L, the bound on the gradient norm of one
-        record (``spec.lipschitz``). The noise on the coefficients has at least the noise multiplier that the event
-        declares for it.
+        The event depends neither on the number of coefficients nor on their scale (T37-T41). It sets a lower bound on
+        the regularization strength Lambda: beta divided by the event's relative curvature, as defined in
+        `declare_event`. If ``spec.regularization`` is None, Lambda is the larger of this bound and the default for
+        ``spec``. The standard deviation of the linear term is the event's noise multiplier times L, the bound on the
+        gradient norm of one record (``spec.lipschitz``). The noise multiplier of the noise on the coefficients is at
+        least the one in the event.
 
-        An event for K classes also covers a softmax loss with fewer classes and, for two classes, a logistic regression
-        with one score (`dperm.accounting.dominance`).
+        An event for K classes also covers a softmax loss with fewer classes. If the data turn out to have two classes,
+        the event also covers logistic regression with one score (`dperm.accounting.dominance`).
 
         Parameters
         ----------
@@ -365,7 +370,7 @@ class ObjectivePerturbation:
             If ``spec.regularization`` is below the smallest Lambda that the event covers, or the event was declared for
             a different loss.
         ParameterError
-            If the event is of a different kind, or does not meet ``goal``.
+            If ``event`` is not an event of this method, or its privacy loss exceeds ``goal``.
         """
         refuse_noise(self.noise, "objective")
         exact, blur = _parts(event)
@@ -397,7 +402,7 @@ class ObjectivePerturbation:
 
 @dataclass(frozen=True)
 class ObjectivePlan(Plan):
-    """Plan of `ObjectivePerturbation`; ``output_noise`` covers only the solver's tolerance (T43)."""
+    """Plan of `ObjectivePerturbation`. Here ``output_noise`` only hides the error of the solver (T43)."""
 
     perturbation: Perturbation
 
@@ -410,7 +415,7 @@ class ObjectivePlan(Plan):
 
     @property
     def mechanism(self) -> AdditiveMechanism:
-        """Noise on the coefficients, for the solver's tolerance."""
+        """Noise on the coefficients, which hides the error of the solver."""
         return cast(AdditiveMechanism, self.output_noise)
 
     @cached_property
@@ -420,7 +425,7 @@ class ObjectivePlan(Plan):
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """Tags for the perturbation and for the approximate minimiser."""
+        """Tags of the theorems on the perturbation and on the approximate minimiser."""
         clipped = ("T44",) if self.spec.clip else ()
         return (*self.perturbation.theorems, "T43", "T43a", "T31", "T54", *clipped, *self.mechanism.facts.theorems)
 
@@ -438,7 +443,7 @@ class ObjectivePlan(Plan):
 
     @property
     def numbers(self) -> dict[str, object]:
-        """Tolerance, cost of the determinant, and public numbers of both noises."""
+        """Tolerance, privacy loss of the determinant, and public numbers of the two noise distributions."""
         return {
             "tolerance": self.tolerance,
             "determinant_loss": self.perturbation.determinant,

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimizers for noisy gradients: momentum, Adam and AdamW. All are post-processing (T3), so they cost no privacy.
 
-An optimizer is a public rule. `Optimizer.start` returns its initial state, an `OptimizerState`. It sees noisy gradients
-only, never the data.
+An optimizer is a public rule. `Optimizer.start` returns an `OptimizerState`, the state before the first step. The state
+is updated from noisy gradients only, never from the data.
 """
 
 import math
@@ -30,13 +30,13 @@ class Schedule(StrEnum):
 
     CONSTANT = "constant"
     LINEAR = "linear"
-    """From the whole step size down to 0 in a straight line."""
+    """Linear decrease from the full step size towards 0."""
     COSINE = "cosine"
-    """From the whole step size down to 0 along half a cosine."""
+    """Decrease from the full step size towards 0 along half a period of the cosine."""
 
     @classmethod
     def of(cls, schedule: "Schedule | str") -> "Schedule":
-        """Return the schedule, or the one with this name."""
+        """Return the schedule with a given name; a `Schedule` is returned unchanged."""
         try:
             return cls(schedule)
         except ValueError:
@@ -48,7 +48,7 @@ class Schedule(StrEnum):
             ) from None
 
     def share(self, step: int, steps: int) -> float:
-        """Return the share of the step size in step 0, ..., steps - 1."""
+        """Return the factor of the step size in a given step, numbered from 0 to ``steps`` - 1."""
         match self:
             case Schedule.LINEAR:
                 return 1 - step / steps
@@ -66,7 +66,7 @@ class OptimizerState(Protocol):
 
 @runtime_checkable
 class Optimizer(Protocol):
-    """Rule for steps along gradients, from public numbers."""
+    """Protocol of the optimizers: public rules for the steps of gradient descent."""
 
     @property
     def numbers(self) -> dict[str, object]:
@@ -80,16 +80,16 @@ class Optimizer(Protocol):
 class Momentum:
     """Gradient descent with heavy-ball momentum: v <- m v + g, theta <- theta - eta v.
 
-    Here theta are the coefficients, g is the noisy gradient, and v is the velocity, which starts at 0.
+    Here theta is the vector of coefficients, g is the noisy gradient, and v is the velocity, which starts at 0.
 
     Parameters
     ----------
     step_size
-        Step size eta for the gradient of the mean loss.
+        Step size eta, greater than 0; it multiplies the gradient of the mean loss.
     momentum
         Momentum m in [0, 0.999]; 0 is plain gradient descent.
     schedule
-        Schedule of the step size: "constant", or "linear" or "cosine" for step sizes that decrease to 0.
+        Schedule of the step size: "constant", or "linear" or "cosine", which decrease the step size towards 0.
     """
 
     step_size: float
@@ -128,9 +128,9 @@ class Momentum:
 class Adam:
     """Adam (Kingma and Ba 2015): theta <- theta - eta m' / (sqrt(v') + e).
 
-    Here theta are the coefficients and g is the noisy gradient. The exponential moving averages m <- b1 m + (1 - b1) g
-    and v <- b2 v + (1 - b2) g^2 start at 0; m' and v' are their bias-corrected values. The noise is part of g^2. If the
-    noise dominates, all coefficients move by steps of about the same size.
+    Here theta is the vector of coefficients and g is the noisy gradient. The exponential moving averages m <- b1 m +
+    (1 - b1) g and v <- b2 v + (1 - b2) g^2 start at 0, and m' and v' are their bias-corrected values. Since g contains
+    the noise, g^2 does too. If the noise dominates the gradient, all coefficients move by steps of about the same size.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class Adam:
     beta1, beta2
         Decay rates b1 and b2 of the moving averages, in [0, 1).
     stable
-        Stability constant e > 0.
+        Positive constant e, which keeps the quotient finite where v' is 0.
     """
 
     step_size: float
@@ -188,7 +188,7 @@ class AdamW:
     step_size, beta1, beta2, stable, schedule
         See `Adam`.
     decay
-        Weight decay, at least 0. Each step shrinks the coefficients by the factor 1 - eta decay.
+        Weight decay, at least 0. Each step multiplies the coefficients by 1 - eta decay.
     """
 
     step_size: float

@@ -39,8 +39,8 @@ class OutputPerturbation:
     ----------
     noise
         Distribution of the noise: "gaussian", "gamma_norm", "laplace" or "auto". For a pure goal, "auto" chooses
-        gamma-norm noise, or Laplace noise for more than 2^20 coefficients. For other goals, "auto" chooses whichever of
-        Gaussian and gamma-norm noise is smaller.
+        gamma-norm noise, or Laplace noise for more than 2^20 coefficients. For other goals, "auto" chooses Gaussian or
+        gamma-norm noise, whichever is smaller.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class OutputPerturbation:
     >>> from dperm.methods import OutputPerturbation
     >>> spec = ProblemSpec(Logistic(), radius=1.0, dim=5, n=10_000, regularization=100.0)
     >>> plan = OutputPerturbation().plan(spec, PureDP(1.0, "replace_one"))
-    >>> round(plan.output_noise.scale, 6)  # 2L / (Lambda epsilon), and 1e-6 of that for the solver's tolerance
+    >>> round(plan.output_noise.scale, 6)  # 2L / (Lambda epsilon), plus a fraction 1e-6 for the solver's tolerance
     0.02
     """
 
@@ -63,14 +63,14 @@ class OutputPerturbation:
         checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "OutputPlan":
-        """Return a plan with noise calibrated to the sensitivity of the minimiser plus the error of the solver.
+        """Return a plan with noise calibrated to the sensitivity of the minimiser and to the error of the solver.
 
         Parameters
         ----------
         spec
             Public constants of the problem.
         goal
-            Guarantee to meet.
+            Target privacy guarantee of the run.
 
         Returns
         -------
@@ -95,14 +95,15 @@ class OutputPerturbation:
     def declare_event(
         self, goal: AnyGuarantee, loss: Loss, *, clip: float | None = None, n: int | None = None
     ) -> Event:
-        """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
+        """Return the accounting event of a plan for ``goal``, before the number of features is known (T70).
 
-        The event is a single Gaussian event; neither the loss nor Lambda affects it.
+        The event is a single Gaussian event. It depends on ``goal`` only.
 
         Parameters
         ----------
         goal
-            Guarantee of the training run alone, without other stages; Gaussian noise cannot meet a pure goal.
+            Guarantee of the training run alone, without other stages. It must not be pure, because the noise is
+            Gaussian.
         loss
             Loss of the problem; not used.
         clip
@@ -119,10 +120,10 @@ class OutputPerturbation:
         return declared_noise(goal)
 
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "OutputPlan":
-        """Return a plan, with exactly the declared event, for a problem that became known later (T70).
+        """Return a plan with exactly the declared event, once the problem is known (T70).
 
-        Lambda may have any value. The noise on the coefficients has at least the event's noise multiplier, relative to
-        the sensitivity of the minimiser of ``spec`` (T30).
+        The regularization strength of ``spec`` may have any positive value. The noise on the coefficients has at least
+        the event's noise multiplier, relative to the sensitivity of the minimiser of ``spec`` (T30).
 
         Parameters
         ----------
@@ -141,7 +142,7 @@ class OutputPerturbation:
         Raises
         ------
         ParameterError
-            If the event is of a different kind, or does not meet ``goal``.
+            If ``event`` is not an event of this method, or its privacy loss exceeds ``goal``.
         """
         refuse_noise(self.noise, "output")
         share, goal = noise_share(event, goal), require_goal_covers(goal, event)
@@ -162,7 +163,7 @@ class OutputPerturbation:
 
 @dataclass(frozen=True)
 class OutputPlan(Plan):
-    """Plan of `OutputPerturbation`; ``output_noise`` is all its noise."""
+    """Plan of `OutputPerturbation`. The only noise is ``output_noise``."""
 
     method: ClassVar[str] = "output"
 
@@ -178,7 +179,7 @@ class OutputPlan(Plan):
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """Tags for the sensitivity, the tolerance and the noise."""
+        """Tags of the theorems on the sensitivity, the tolerance and the noise."""
         clipped = (*("T44",) * bool(self.spec.clip), *("T70",) * (self.declared is not None))
         return ("T29", "T30", "T31", "T32", "T54", *clipped, *self.mechanism.facts.theorems)
 
@@ -199,7 +200,7 @@ class OutputPlan(Plan):
 
     @property
     def longest(self) -> float:
-        """Bound on the minimiser for the allowed number of rows, plus its noise."""
+        """Bound on the norm of the minimiser for the allowed number of rows, plus the norm of the noise."""
         return minimizer_norm_bound(self.spec, self.most_rows) + noise_norm(self.mechanism, self.spec.dim)
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:

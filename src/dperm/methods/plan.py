@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of private learning: made from public constants, complete for the proof, and run on the data by `Plan.run`."""
+"""Plans of private training runs, made from public constants alone. `Plan.run` executes a plan on the data."""
 
 import math
 from abc import ABC, abstractmethod
@@ -45,14 +45,14 @@ class Method(Protocol):
     """Protocol of the training methods. `plan` makes all decisions before data are read."""
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "Plan":
-        """Return a plan that meets ``goal``, from public constants alone.
+        """Return a plan that meets ``goal``, computed from public constants alone.
 
         Parameters
         ----------
         spec
             Public constants of the problem.
         goal
-            Guarantee to meet.
+            Target privacy guarantee of the run.
 
         Returns
         -------
@@ -68,24 +68,27 @@ class Method(Protocol):
 
 @dataclass(frozen=True)
 class Plan(ABC):
-    """All decisions made before data are read: problem, noise, tolerance and privacy cost.
+    """Plan of a private training run: all decisions made before data are read.
+
+    The decisions concern the problem, the noise, the tolerance of the solver and the privacy cost.
 
     Attributes
     ----------
     spec
         Public constants of the problem, including the chosen regularisation and clipping.
     goal
-        Guarantee met by a run.
+        Privacy guarantee of a run.
     why
-        Reasons for the choices, with the public numbers behind them; ``str(reason)`` gives a reason as a sentence.
+        Reasons for the choices, with the public numbers that led to them; ``str(reason)`` returns a reason as text.
     tolerance
-        Norm of the gradient at which the solver stops, certified by the solver; None if the method has no solver.
+        Gradient norm at or below which the solver stops; the solver certifies this bound. None if the method has no
+        solver.
     output_noise
         Mechanism that adds noise to the coefficients; None if the method adds no noise to them.
     row_bound
         Public limit on the number of rows, as required by the method's proof; None for the default limit.
     declared
-        Event declared before the problem was known (T70); None if the plan was made from a goal alone.
+        Accounting event declared before the problem was known (T70); None if the plan was made from a goal alone.
     """
 
     spec: ProblemSpec
@@ -117,7 +120,7 @@ class Plan(ABC):
         Raises
         ------
         RuntimeError
-            If the declared event does not dominate ``own``. This is a bug in the method, not an invalid argument.
+            If the declared event does not dominate ``own``. This error indicates a bug in the method.
         """
         if self.declared is None:
             return own
@@ -133,7 +136,7 @@ class Plan(ABC):
     @property
     @abstractmethod
     def noise(self) -> str:
-        """Description of the noise and its distribution, as one phrase without a full stop."""
+        """Noise and its distribution as a phrase, such as "Gaussian noise on the coefficients"."""
 
     @property
     def noise_family(self) -> str:
@@ -152,14 +155,14 @@ class Plan(ABC):
 
     @property
     def intermediate(self) -> dict[str, float]:
-        """Bounds on the method's intermediate numbers, keyed by the name used in error messages."""
+        """Bounds on intermediate results of a run, keyed by the names that error messages use."""
         return {}
 
     @abstractmethod
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
         """Return the coefficients to release.
 
-        **Only this method combines private data with noise.** `run` calls it once the budget is charged.
+        **Only this method combines private data with noise.** `run` calls it after the budget has been charged.
 
         Parameters
         ----------
@@ -171,7 +174,7 @@ class Plan(ABC):
         Returns
         -------
         ndarray
-            Coefficients for the bounded rows, with the intercept last.
+            Coefficients for the scaled features of `dperm.data.space.FeatureSpace`, with the intercept last.
         """
 
     @property
@@ -181,7 +184,7 @@ class Plan(ABC):
 
     @property
     def most_rows(self) -> int:
-        """Public limit on the number of rows, for which the bounds on rounding errors hold."""
+        """Public limit on the number of rows. The bounds on rounding errors hold up to this number."""
         if self.row_bound is not None:
             return self.row_bound
         return row_limit(self.spec.n, self.adjacency if self.declared is None else None)
@@ -208,7 +211,7 @@ class Plan(ABC):
         return dict(self.facts.public)
 
     def because(self, *reasons: Fact | str) -> Self:
-        """Return a copy of the plan, with additional reasons before its own reasons.
+        """Return a copy of the plan with additional reasons, placed before its own.
 
         Parameters
         ----------
@@ -225,10 +228,11 @@ class Plan(ABC):
     def run(
         self, read: Callable[[], BoundedData], budget: Budget | None = None, *, bits: Bits | None = None
     ) -> Release[Floats]:
-        """Learn from the data and return the coefficients for the bounded rows, with the intercept last.
+        """Train on the data and return the coefficients as a release.
 
-        Features are scaled as in `dperm.data.space.FeatureSpace`. Every run takes the same steps: check the budget,
-        read the data, reserve the charge, solve and draw, and commit the charge.
+        The coefficients apply to the scaled features of `dperm.data.space.FeatureSpace`, with the intercept last. Every
+        run takes the same steps: check the budget, read the data, reserve the charge, compute the noisy coefficients,
+        and commit the charge.
 
         Parameters
         ----------
@@ -237,12 +241,13 @@ class Plan(ABC):
         budget
             Budget to charge; None charges nothing.
         bits
-            Source of randomness; ``NotPrivateBits(seed)`` makes the run reproducible and NOT PRIVATE.
+            Source of randomness; None uses the operating system. ``NotPrivateBits(seed)`` makes the run reproducible
+            and NOT PRIVATE.
 
         Returns
         -------
         Release
-            Coefficients, with guarantee, profile, event and record.
+            Coefficients, with their guarantee, privacy profile, accounting event and record.
 
         Raises
         ------
@@ -251,7 +256,8 @@ class Plan(ABC):
         BudgetError
             If ``budget`` does not cover the event. Nothing is charged.
         ParameterError
-            If the radius or the class weights of the data exceed those of the plan, or the labels are of another kind.
+            If the radius or the class weights of the data exceed those of the plan, or if the labels are not of the
+            kind required by the loss.
 
         Notes
         -----
@@ -261,7 +267,7 @@ class Plan(ABC):
         ===================  ==========================================================
         edge case            result
         ===================  ==========================================================
-        empty data           a release like any other under add/remove
+        empty data           an ordinary release under add/remove
         more than most_rows  DataError before the charge
         n differs from spec  DataError under replace-one; not compared under add/remove
         ===================  ==========================================================

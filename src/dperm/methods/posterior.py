@@ -57,15 +57,15 @@ TIME = (
 class PosteriorSampling:
     """One exact sample from the density proportional to exp(-tau J), where J is the regularised loss.
 
-    A sample with tau = mu^2 Lambda / Delta_g^2 is mu-GDP (T50), because the regulariser of tau J is strongly convex
-    with constant tau Lambda. Here Lambda is `ProblemSpec.regularization`, and Delta_g the sensitivity of the sum of
-    gradients. In a direction in which the loss has curvature h, the variance of the sample is 1/(tau (h + Lambda)). The
-    loss may be any convex Lipschitz function, even with a kink.
+    The factor tau is an inverse temperature. A sample with tau = mu^2 Lambda / Delta_g^2 is mu-GDP (T50), because the
+    regulariser of tau J is strongly convex with constant tau Lambda. Here Lambda is `ProblemSpec.regularization`, and
+    Delta_g is the sensitivity of the sum of gradients. In a direction in which the loss has curvature h, the variance
+    of the sample is 1/(tau (h + Lambda)). The loss may be any convex Lipschitz function, including nonsmooth ones.
 
-    Rejection sampling makes the sample exact. The limit on the number of proposals is proved for every data set, and
-    delta covers the probability that the limit is exceeded (`dperm.methods.rejection`). The method is practical only
-    for few records or few columns, and refuses other problems. Samplers that rely on empirical convergence diagnostics
-    have no guarantee (T52).
+    Rejection sampling makes the sample exact. The limit on the number of proposals is proved for every data set, and a
+    small part of delta covers the probability that the limit is exceeded (`dperm.methods.rejection`). The method is
+    practical only for few records or few columns. For other problems, `plan` raises an error. Samplers that rely on
+    empirical convergence diagnostics have no guarantee (T52).
 
     **Side channel.** The number of proposals, and therefore the running time, depends on the data. The guarantee does
     not cover the running time.
@@ -73,13 +73,14 @@ class PosteriorSampling:
     Parameters
     ----------
     theorem
-        "T50" for the tau given above, or "T51" for the smaller tau (inverse temperature) of Minami et al., which holds
-        under replace-one.
+        Theorem that determines tau: "T50" for the formula above, or "T51" for the smaller tau of Minami et al., which
+        requires replace-one adjacency and epsilon <= 1.
     most_trials
         Largest number of proposals. If more proposals could be needed, `plan` raises an error.
     most_rows
         Under add/remove, the largest accepted number of rows; the limit on the number of proposals is proved for this
-        number. The default is 1.25 times the declared n. Under replace-one, the limit is proved for exactly n rows.
+        number. None uses 1.25 times the declared n. Under replace-one, this parameter is ignored, and the limit is
+        proved for exactly n rows.
 
     Examples
     --------
@@ -124,7 +125,7 @@ class PosteriorSampling:
         spec
             Public constants of the problem.
         goal
-            Guarantee to meet.
+            Target privacy guarantee of the run.
 
         Returns
         -------
@@ -227,7 +228,7 @@ class PosteriorSampling:
 
 @dataclass(frozen=True)
 class PosteriorPlan(Plan):
-    """Plan of `PosteriorSampling`, with its sampler and the theorem behind the temperature."""
+    """Plan of `PosteriorSampling`, with its sampler and the theorem that determines the temperature."""
 
     sampler: RejectionSampler
     theorem: str
@@ -237,12 +238,12 @@ class PosteriorPlan(Plan):
 
     @cached_property
     def event(self) -> Event:
-        """Gaussian event of the sample plus the failure probability of the cap."""
+        """Gaussian event of the sample, plus the probability that the limit on proposals is exceeded."""
         return sampler_event(self.sampler, self.goal)
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """Tags for the temperature, the sampler and its rounding."""
+        """Tags of the theorems on the temperature, the sampler and its rounding errors."""
         clipped = ("T44",) if self.spec.clip else ()
         return tuple(dict.fromkeys((self.theorem, "T50", "T52", "T52a", "T52b", "T10", "T54", *clipped)))
 
@@ -275,7 +276,7 @@ class PosteriorPlan(Plan):
 
     @property
     def longest(self) -> float:
-        """Bound from the cube of accepted proposals."""
+        """Bound on the norm of the sample, since proposals outside a cube are rejected."""
         return math.sqrt(self.spec.dim) * self.sampler.limit
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:

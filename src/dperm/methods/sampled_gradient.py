@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""DP-SGD for linear models: descent along noisy gradients of Poisson samples (T46)."""
+"""DP-SGD for linear models: gradient descent with noisy gradients of Poisson samples (T46)."""
 
 import math
 from collections.abc import Callable
@@ -53,12 +53,13 @@ from dperm.privacy.guarantee import AnyGuarantee
 
 @dataclass(frozen=True)
 class SampledGradient:
-    """Noisy gradient descent on a Poisson sample of the records in every step (T46), also for nonsmooth losses.
+    """DP-SGD: gradient descent with noisy gradients of Poisson samples of the records (T46).
 
-    In each step, each record is drawn independently with probability q. The sum of the clipped gradients of the sample
-    plus Gaussian noise is divided by q n, the expected sample size for the declared number n of records. An empty
-    sample is treated like any other. The optimizer, averaging, projection and the gradient of the regulariser are
-    post-processing (T3). If a parameter is None, its default follows from public constants (`dperm.methods.sampling`).
+    The loss may be smooth or nonsmooth. In each step, each record is drawn independently with probability q. Gaussian
+    noise is added to the sum of the clipped gradients of the sample. The noisy sum is then divided by q n, the expected
+    sample size for the declared number n of records. An empty sample is treated like any other. The optimizer,
+    averaging, projection and the gradient of the regulariser are post-processing (T3). If a parameter is None, its
+    default is computed from public constants (`dperm.methods.sampling`).
 
     Parameters
     ----------
@@ -67,16 +68,17 @@ class SampledGradient:
     rate
         Probability q of drawing a record in each step, in (0, 1].
     epochs
-        Expected number of passes q T over the data; an alternative to ``steps``.
+        Expected number of passes over the data, q times the number of steps; an alternative to ``steps``.
     steps
-        Number of steps T.
+        Number of steps, from 1 to 10^6.
     optimizer
-        `Momentum`, `Adam` or `AdamW`; None for heavy-ball momentum with a step size from public constants.
+        `Momentum`, `Adam` or `AdamW`; None uses heavy-ball momentum with a step size computed from public constants.
     average
-        Fraction of the steps, counted from the end of the run, whose iterates are averaged, in [0, 1]; 0 releases the
-        last iterate.
+        Fraction of the steps, in [0, 1], whose iterates are averaged, counted from the end of the run. With 0, the last
+        iterate is released.
     projection
-        Largest norm of an iterate; longer iterates are scaled down. The bounds on rounding errors rely on this limit.
+        Largest L2 norm of an iterate. Iterates with a larger norm are scaled down to it. The bounds on rounding errors
+        rely on this limit.
 
     Examples
     --------
@@ -111,14 +113,14 @@ class SampledGradient:
             _check_optimizer(self.optimizer)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "SampledGradientPlan":
-        """Return a plan with a sampling rate, steps and noise, so that all steps together meet ``goal``.
+        """Return a plan with sampling rate, number of steps and noise, such that all steps together meet ``goal``.
 
         Parameters
         ----------
         spec
             Public constants of the problem.
         goal
-            Guarantee to meet.
+            Target privacy guarantee of the run.
 
         Returns
         -------
@@ -138,10 +140,10 @@ class SampledGradient:
     def declare_event(
         self, goal: AnyGuarantee, loss: Loss, *, clip: float | None = None, n: int | None = None
     ) -> Event:
-        """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
+        """Return the accounting event of a plan for ``goal``, before the number of features is known (T70).
 
-        The event fixes the sampling rate, the number of steps and the noise multipliers. The noise multiplier that
-        accounts for rounding errors is chosen for an assumed number of coefficients.
+        The event fixes the sampling rate, the number of steps and the noise multipliers. One of the noise multipliers
+        accounts for rounding errors; it is chosen for an assumed number of coefficients.
 
         Parameters
         ----------
@@ -152,12 +154,12 @@ class SampledGradient:
         clip
             Clipping norm divided by the bound on the norm of a row; None for the default.
         n
-            Public number of records; None if it is not declared. It determines the default rate.
+            Public number of records, used for the default sampling rate; None if it is not declared.
 
         Returns
         -------
         Event
-            Poisson-sampled Gaussian event, repeated once per step, with the cost of rounding errors.
+            Composition of one Poisson-sampled Gaussian event per step, including the cost of rounding errors.
 
         Raises
         ------
@@ -178,10 +180,10 @@ class SampledGradient:
         return step_noise(spec, goal, self._sampling(spec, goal, public_normaliser(spec, "sgd"))).event
 
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "SampledGradientPlan":
-        """Return a plan, with exactly the declared event, for a problem that became known later (T70).
+        """Return a plan with exactly the declared event, once the problem is known (T70).
 
-        The event fixes the sampling rate, the number of steps and the noise multipliers. The number of records of
-        ``spec`` may be a noisy count; it determines the divisor of the noisy sums and the default step size.
+        The event fixes the sampling rate, the number of steps and the noise multipliers. ``spec.n`` may be
+        a noisy count of the records; it is used to scale the noisy sums and to compute the default step size.
 
         Parameters
         ----------
@@ -200,7 +202,7 @@ class SampledGradient:
         Raises
         ------
         ParameterError
-            If the event is of a different kind, or does not meet ``goal``.
+            If ``event`` is not an event of this method, or its privacy loss exceeds ``goal``.
         """
         declared = DeclaredSteps.of(event, goal.adjacency)
         goal = approximate_goal(require_goal_covers(goal, event))
@@ -276,7 +278,7 @@ class SampledGradient:
 
 @dataclass(frozen=True)
 class SampledGradientPlan(Plan):
-    """Plan of `SampledGradient`; ``step_noise`` is the noise of one step on the sum of a sample's gradients."""
+    """Plan of `SampledGradient`. In each step, ``step_noise`` is added to the sum of the gradients of the sample."""
 
     sampling: Sampling
     optimizer: Optimizer
@@ -291,7 +293,7 @@ class SampledGradientPlan(Plan):
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """Tags for sampling, clipping, post-processing and noise."""
+        """Tags of the theorems on sampling, clipping, post-processing and noise."""
         declared = ("T70",) * (self.declared is not None)
         return ("T46", "T207", "T44", "T3", "T54", *declared, *self.step_noise.theorems)
 
@@ -321,7 +323,7 @@ class SampledGradientPlan(Plan):
 
     @property
     def longest(self) -> float:
-        """Radius of the projection, rounding included."""
+        """Radius of the projection, with a margin for rounding errors."""
         return self.sampling.longest
 
     @property

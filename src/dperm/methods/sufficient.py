@@ -125,11 +125,11 @@ SHARES = (math.sqrt(EIGENVALUE_SHARE), math.sqrt(1 - EIGENVALUE_SHARE))
 class SufficientStatistics:
     """Ridge regression from noisy sums of x x' and y x (AdaSSP), for the squared loss without clipping.
 
-    The sums are taken over the rows x and their targets y. Rows and targets are bounded, so the sums have a finite
-    sensitivity, and no gradient is clipped. Two statistics are released with Gaussian noise: the smallest eigenvalue of
-    the sum of x x', and both sums as one vector. The remaining steps are post-processing (T3): the choice of a ridge
-    penalty, which depends on the noise and on the noisy eigenvalue, and the solution of a linear system. The number of
-    records need not be public.
+    The sums are taken over the rows x and their targets y, and x' is the transpose of x. Rows and targets are bounded,
+    so the sums have a finite sensitivity, and no gradients need to be clipped. Two statistics are released with
+    Gaussian noise: the smallest eigenvalue of the sum of x x', and a vector with the entries of both sums. The
+    remaining steps are post-processing (T3): a ridge penalty is computed from the noise scale and the noisy eigenvalue,
+    and a linear system is solved. The number of records need not be public.
 
     Examples
     --------
@@ -146,14 +146,14 @@ class SufficientStatistics:
     plans_from_event: ClassVar[bool] = True
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "SufficientPlan":
-        """Return a plan with noise on both releases, which together meet ``goal``.
+        """Return a plan with noise on the eigenvalue and on the sums, such that both releases together meet ``goal``.
 
         Parameters
         ----------
         spec
             Public constants of the problem.
         goal
-            Guarantee to meet.
+            Target privacy guarantee of the run.
 
         Returns
         -------
@@ -175,14 +175,15 @@ class SufficientStatistics:
     def declare_event(
         self, goal: AnyGuarantee, loss: Loss, *, clip: float | None = None, n: int | None = None
     ) -> Event:
-        """Return the event of a plan for ``goal``, chosen before the number of features is known (T70).
+        """Return the accounting event of a plan for ``goal``, before the number of features is known (T70).
 
         The event composes a Gaussian event for the smallest eigenvalue and a Gaussian event for the sums.
 
         Parameters
         ----------
         goal
-            Guarantee of the training run alone, without other stages; Gaussian noise cannot meet a pure goal.
+            Guarantee of the training run alone, without other stages. It must not be pure, because the noise is
+            Gaussian.
         loss
             Loss of the problem; it must be the squared loss.
         clip
@@ -200,9 +201,9 @@ class SufficientStatistics:
         return declared_noise(goal, SHARES)
 
     def plan_from_event(self, spec: ProblemSpec, event: Event, goal: AnyGuarantee) -> "SufficientPlan":
-        """Return a plan, with exactly the declared event, for a problem that became known later (T70).
+        """Return a plan with exactly the declared event, once the problem is known (T70).
 
-        Both releases have at least the noise multipliers of the event.
+        The noise multipliers of the two releases are at least those of the event.
 
         Parameters
         ----------
@@ -221,7 +222,7 @@ class SufficientStatistics:
         Raises
         ------
         ParameterError
-            If the event is of a different kind, or does not meet ``goal``.
+            If ``event`` is not an event of this method, or its privacy loss exceeds ``goal``.
         """
         match event:
             case Composed(events=(first, second)):
@@ -240,7 +241,7 @@ class SufficientStatistics:
 
 @dataclass(frozen=True)
 class SufficientPlan(Plan):
-    """Plan of `SufficientStatistics`: noise of the least eigenvalue and of the sums."""
+    """Plan of `SufficientStatistics`, with the noise on the smallest eigenvalue and on the sums."""
 
     eigenvalue: GaussianMechanism
     sums: GaussianMechanism
@@ -254,7 +255,7 @@ class SufficientPlan(Plan):
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """Tags for bounded rows, noise, composition and post-processing."""
+        """Tags of the theorems on bounded rows, noise, composition and post-processing."""
         declared = ("T70",) * (self.declared is not None)
         return ("T6", "T19", "T44", "T54", "T3", *declared, *self.sums.facts.theorems)
 
@@ -281,13 +282,13 @@ class SufficientPlan(Plan):
 
     @property
     def longest(self) -> float:
-        """Bound on the longest noisy sum of y x over the least divisor, ``ridge.largest`` + Lambda."""
+        """Bound on the norm of the noisy sum of y x, divided by the smallest divisor, ``ridge.largest`` + Lambda."""
         spec = self.spec
         noise = noise_norm(self.sums, spec.dim) / spec.radius
         return (self.most_rows * spec.weight * spec.radius + noise) / (self.ridge.largest + self.ridge.strength)
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
-        """Make both releases, then fit; only ``moments`` touches the data."""
+        """Draw both releases, then solve for the coefficients; only ``moments`` reads the data."""
         found = moments(data, self.spec)
         least = self.eigenvalue.noisy(np.array([least_eigenvalue(found.gram)]), stream)
         noisy = unpack_moments(

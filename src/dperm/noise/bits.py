@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random bits from AES-256 in counter mode, with a fresh operating-system key for each release.
 
-`Bits` is a source of randomness; `Stream` provides the bits of one release. A stream belongs to one thread of one
-process. In another thread, or after a fork, the same object continues under a new key, so no word is read twice.
+`Bits` is a source of randomness; `Stream` provides the bits of one release. If a stream is used in another thread, or
+after a fork, it continues there under a new key, so no word is used twice.
 
-The loss against ideal bits is computational. Distinguishing q blocks of AES in counter mode from random bits has
-advantage at most q^2 / 2^129 beyond the security of the cipher. A key is replaced after 2^32 blocks (64 GiB).
+The bits are computationally indistinguishable from ideal random bits. The advantage in distinguishing q blocks of AES
+in counter mode from random bits is at most q^2 / 2^129, plus the advantage against the cipher itself. A key is replaced
+after 2^32 blocks (64 GiB).
 """
 
 import itertools
@@ -51,21 +52,22 @@ class Bits(Protocol):
 
     @property
     def is_private(self) -> bool:
-        """Whether the bits are unpredictable to everybody. If False, results drawn with these bits are NOT PRIVATE."""
+        """Whether nobody can predict the bits. If False, releases made with these bits are NOT PRIVATE."""
 
     def stream(self) -> Stream:
-        """Return a stream of random bits for one release, which no other release uses."""
+        """Return a new stream of random bits, for a single release."""
 
 
 class SystemBits:
-    """Unpredictable bits, from streams keyed by the operating system's generator.
+    """Unpredictable bits from AES-256, with keys from the random generator of the operating system.
 
-    There is no seed. Use `dperm.noise.simulation.NotPrivateBits` for reproducible runs without privacy.
+    There is no seed. Use `dperm.noise.NotPrivateBits` for reproducible runs without privacy.
 
     Notes
     -----
-    **Guarantees.** Streams are independent up to the computational security of AES-256 (T10). No two streams share a
-    key, and neither do the threads, processes or copies that use the same stream.
+    **Guarantees.** Streams are independent up to the computational security of AES-256 (T10). Every stream has its own
+    key. If a stream is copied, or is used in several threads or processes, each copy, thread and process gets its own
+    key.
 
     Examples
     --------

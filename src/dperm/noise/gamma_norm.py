@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact gamma-norm noise (T7, T7a) on the grid: density proportional to e^(-||x||_2 / s), then rounded.
 
-The distribution is a scale mixture of Gaussians with variance s^2 times a chi-square of d + 1 degrees of freedom, so
+Let d be the dimension. The distribution is a scale mixture of Gaussians, whose variance is s^2 times a chi-square
+variable with d + 1 degrees of freedom. So
 
     X = s ||H|| G,    G ~ N(0, I_d) and H ~ N(0, I_{d+1}) independent.
 
 (By conditioning: the integral over v of v^{(d+1)/2 - 1} e^{-v/2} v^{-d/2} e^{-r^2/2v} dv is proportional to e^-r.) For
 d = 1 this is the Laplace distribution.
 
-The sampler draws digits of the normals on demand and computes in integers with bounds on both sides. Rounding to the
-grid comes last, so the result is exactly round(X). Since v + round(X) = round(v + X), the release is a post-processing
-of the pure mechanism.
+The sampler draws digits of the normal variables on demand, and computes lower and upper bounds in integers. Rounding to
+the grid comes last, so the result is exactly round(X). For a value v on the grid, v + round(X) = round(v + X), so the
+release is a post-processing of the mechanism with pure DP.
 """
 
 import math
@@ -42,7 +43,7 @@ def gamma_norm(scale: float, dim: int, stream: Stream) -> Integers:
     Parameters
     ----------
     scale
-        Scale b in units of the grid, at least 2^-4 and at most 2^52 / sqrt(dim + 1).
+        Scale of the distribution in units of the grid, at least 2^-4 and at most 2^52 / sqrt(dim + 1).
     dim
         Number of coordinates, at most 2^20.
     stream
@@ -60,9 +61,9 @@ def gamma_norm(scale: float, dim: int, stream: Stream) -> Integers:
 
     Notes
     -----
-    **Guarantees.** The distribution is exact for ideal bits (T7, T7a, T10): the sampler reads random digits until the
-    rounded value of every coordinate is determined. With scale = sensitivity / epsilon, the noise gives pure epsilon-DP
-    for values on the grid with this L2 sensitivity.
+    **Guarantees.** The distribution is exact if the random bits are ideal (T7, T7a, T10): the sampler reads random
+    digits until the rounded value of every coordinate is determined. With scale = sensitivity / epsilon, the noise
+    gives pure epsilon-DP for values on the grid with this L2 sensitivity, in units of the grid.
     """
     dim = checks.count("dim", dim, most=MOST_DIM)
     largest = LARGEST_SCALE / math.sqrt(dim + 1)  # one coordinate deviates by sqrt(d + 1) scales

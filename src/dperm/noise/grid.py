@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Grid of values and noise, and the sensitivity after rounding to it (T10b).
+"""Rounding grid for values and noise, and the sensitivity of rounded values (T10b).
 
-The step g is a power of two computed from public numbers alone. Rounding a value x moves each of its d coordinates by
-at most g/2, so neighbours move apart by at most d^(1/p) g more in the p-norm:
+The step g is a power of two computed from public numbers alone. Let q(x) be the value x rounded to the grid. Rounding
+changes each of the d coordinates by at most g/2, so the distance between the values x and x' of neighbouring data sets
+grows by at most d^(1/p) g in the p-norm:
 
     ||q(x) - q(x')||_p <= ||x - x'||_p + d^(1/p) g.
 
-A value computed with error, ||computed - true||_p <= tau for every data set, adds 2 tau.
+If every value is computed with an error of at most tau in the p-norm, 2 tau is added to the sensitivity.
 """
 
 import math
@@ -26,7 +27,7 @@ FINENESS = 40
 FINEST = 46
 """A step is at least 2^-47 of the noise scale, so practically all noise is an integer below 2^53."""
 ROUNDING_SHARE = 2.0**-20
-"""Within those limits, rounding adds at most this share to the sensitivity."""
+"""Within these two limits, rounding increases the sensitivity by at most this fraction."""
 SCALES = (2.0**-900, 2.0**900)
 EXACT = 2**53
 """Integers below this magnitude are exact doubles."""
@@ -104,8 +105,8 @@ class Grid:
 
         Notes
         -----
-        **Guarantees.** The result is the double nearest to the exact sum, and therefore post-processing of that sum
-        (T10d). No low-order bit distinguishes the summands, whatever their size.
+        **Guarantees.** Each result is the double nearest to the exact sum, and therefore post-processing of that sum
+        (T10d). The low-order bits of the result reveal nothing beyond the exact sum, for summands of any size.
         """
         total = noise.astype(np.float64)
         total *= self.step
@@ -126,11 +127,11 @@ def grid_for(scale: float, *, sensitivity: float, dim: int = 1, norm: Norm = Nor
     scale
         Standard deviation of the noise, or scale b of Laplace noise, from 2^-900 to 2^900.
     sensitivity
-        Sensitivity of the value before rounding.
+        Sensitivity of the value before rounding, greater than 0.
     dim
         Number of entries of the value.
     norm
-        Norm of the sensitivity.
+        Norm in which the sensitivity is measured.
 
     Returns
     -------
@@ -140,7 +141,7 @@ def grid_for(scale: float, *, sensitivity: float, dim: int = 1, norm: Norm = Nor
     Raises
     ------
     ParameterError
-        If an argument is out of range.
+        If ``scale`` is out of range.
     """
     scale = checks.between("scale", scale, *SCALES)
     wanted = min(scale * 2.0**-FINENESS, sensitivity * ROUNDING_SHARE / root_up(dim, norm))
@@ -159,7 +160,7 @@ def sensitivity_on_grid(sensitivity: float, grid: Grid, *, dim: int, norm: Norm,
     dim
         Number d of entries of the value.
     norm
-        Norm of the sensitivity, L1 (p = 1) or L2 (p = 2).
+        Norm in which the sensitivity is measured, L1 (p = 1) or L2 (p = 2).
     numerical_error
         Bound tau on the error of the computed value in this norm, for every data set.
 

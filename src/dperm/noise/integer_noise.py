@@ -6,12 +6,13 @@ Let N be continuous noise and v a point of the grid gZ^d. Then
 
     v + g round(N / g) = g round((v + N) / g)
 
-(ties have probability 0). So adding rounded noise to a rounded value is a post-processing of adding N: every theorem
-about the continuous mechanism holds verbatim, with the sensitivity of the rounded value.
+(ties have probability 0). Adding rounded noise to a rounded value is therefore a post-processing of adding N. Every
+theorem about the continuous mechanism holds unchanged, with the sensitivity of the rounded value.
 
-The *discrete* distributions differ (T5a). The discrete Laplace distribution ``P(z) ~ e^(-|z|/s)`` is also pure for
-integer sensitivities, but its curve lies above the continuous one. At shift 1 its total variation is tanh(1/(2s)),
-that of the continuous one 1 - e^(-1/(2s)). Its event is `Pure`, not `Laplace`.
+*Discrete* distributions are different (T5a). The discrete Laplace distribution ``P(z) ~ e^(-|z|/s)`` also gives pure DP
+for integer sensitivities, but its privacy profile lies above that of the continuous distribution. For a shift of 1, the
+total variation distance is tanh(1/(2s)), compared with 1 - e^(-1/(2s)) for the continuous distribution. The accounting
+event of discrete Laplace noise is therefore `Pure`, not `Laplace`.
 """
 
 import math
@@ -54,7 +55,7 @@ def rounded_gaussian(scale: float, size: int, stream: Stream, *, band: float = B
 
     Notes
     -----
-    **Guarantees.** The distribution is exact for ideal bits (T10a, T10c).
+    **Guarantees.** The distribution is exact if the random bits are ideal (T10a, T10c).
 
     ==============  ======================
     argument        result
@@ -70,8 +71,8 @@ def rounded_gaussian(scale: float, size: int, stream: Stream, *, band: float = B
 def rounded_laplace(scale: float, size: int, stream: Stream, *, band: float = BAND, strips: int = STRIPS) -> Integers:
     """Draw ``size`` independent integers round(X), where X has a Laplace distribution of scale s (T5, T10).
 
-    ``P(0) = 1 - e^(-1/(2s))``, and ``P(z) = e^(-|z|/s) sinh(1/(2s))`` for other integers z. The Laplace
-    mechanism uses this noise, which gives pure DP like continuous Laplace noise (T5a).
+    ``P(0) = 1 - e^(-1/(2s))``, and ``P(z) = e^(-|z|/s) sinh(1/(2s))`` for all other integers z. The Laplace
+    mechanism uses this noise. Like continuous Laplace noise, it gives pure DP (T5a).
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def rounded_laplace(scale: float, size: int, stream: Stream, *, band: float = BA
 
     Notes
     -----
-    **Guarantees.** The distribution is exact for ideal bits (T10a, T10c).
+    **Guarantees.** The distribution is exact if the random bits are ideal (T10a, T10c).
 
     The edge cases are those of `rounded_gaussian`.
     """
@@ -101,15 +102,15 @@ def rounded_laplace(scale: float, size: int, stream: Stream, *, band: float = BA
 def discrete_laplace(scale: float, size: int, stream: Stream, *, band: float = BAND, strips: int = STRIPS) -> Integers:
     """Draw ``size`` independent integers with ``P(z) = tanh(1/(2s)) e^(-|z|/s)`` (T5, T5a).
 
-    The noise gives pure DP for integer sensitivities.
+    The noise gives pure DP for statistics with integer values.
 
-    If E is an exponential variable with mean 1, floor(s E) is geometric. A fair random sign, with minus zero rejected,
-    then gives this distribution.
+    If E is an exponential variable with mean 1, floor(s E) has a geometric distribution. The sampler attaches a fair
+    random sign to floor(s E) and rejects minus zero, which gives the distribution above.
 
     Parameters
     ----------
     scale
-        Scale s, from 2^-4 to 2^52.
+        Scale s of the distribution, from 2^-4 to 2^52.
     size
         Number of draws.
     stream
@@ -124,7 +125,7 @@ def discrete_laplace(scale: float, size: int, stream: Stream, *, band: float = B
 
     Notes
     -----
-    **Guarantees.** The distribution is exact for ideal bits (T5a, T10c).
+    **Guarantees.** The distribution is exact if the random bits are ideal (T5a, T10c).
 
     The edge cases are those of `rounded_gaussian`.
     """

@@ -39,7 +39,7 @@ class NotPrivateBits:
         self._next = itertools.count()
 
     def stream(self) -> Stream:
-        """Return the next stream: AES-256-CTR under the SHA-256 digest of the seed and the stream's number."""
+        """Return the next stream: AES-256-CTR, keyed with the SHA-256 digest of the seed and of the stream number."""
         name = f"dperm NOT PRIVATE seed={self.seed} stream={next(self._next)}"
         return _SeededStream(aes_ctr_cipher(hashlib.sha256(name.encode()).digest(), bytes(COUNTER_BYTES)))
 
@@ -56,17 +56,18 @@ class _SeededStream:
 
 
 def generator(seed: int | None = None, purpose: str = "") -> np.random.Generator:
-    """Return numpy's generator for the *attacker's* side: canary coins, shadow models, simulated mechanisms.
+    """Return a numpy generator for simulations: canary coins, shadow models and simulated mechanisms.
 
-    Never use it for protective noise: its draws are floating-point, and its outputs reveal its state.
+    Never use this generator for noise that protects data: its draws are floating-point numbers, and its outputs reveal
+    its state.
 
     Parameters
     ----------
     seed
-        Whole number >= 0; None takes a seed from the operating system.
+        Integer, at least 0; None takes a seed from the operating system.
     purpose
-        Name of an independent stream, keyed by SHA-256 of seed and purpose. One seed then serves coins and data without
-        dependence between them or on ``numpy.random.default_rng(seed)``.
+        Name of an independent stream, seeded with the SHA-256 digest of seed and purpose. Generators with different
+        purposes are independent of each other and of ``numpy.random.default_rng(seed)``, even with the same seed.
     """
     if seed is None:
         return np.random.default_rng()

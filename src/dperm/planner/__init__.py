@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Planning before any data are read, with proved bounds and with trials of the estimators on simulated tables."""
+"""Planning before any data are read: proved error bounds, and trials of the estimators on simulated tables."""
 
 from dperm.deprecation import deprecated_names
 from dperm.planner.curves import AccuracyPoint, Curves, curves

@@ -43,7 +43,7 @@ class Curves:
     Attributes
     ----------
     shape, goal
-        Public description of the table, and the guarantee.
+        Public description of the table, and the privacy guarantee.
     points_n
         Expected accuracy at several numbers of records, for the epsilon of ``goal``.
     points_epsilon
@@ -83,19 +83,20 @@ def curves(
 ) -> Curves:
     """Return the expected accuracy as a function of the number of records and of epsilon.
 
-    The classes are equally hard to separate at every point. A declared baseline refers to ``shape.n`` records.
+    The classes are equally hard to separate at every point of the curves. If ``shape.baseline`` is set, it is the
+    accuracy without privacy for ``shape.n`` records.
 
     Parameters
     ----------
     shape, goal
-        Public description of the table, and the guarantee.
+        Public description of the table, and the privacy guarantee.
     method
         Method of the estimator: "auto", "objective", "output", "gradient", "sgd", "bolt_on" or "posterior".
     trials
         Number and seed of the trials; None for ten trials with seed 0.
     counts, epsilons
-        Numbers of records, and epsilons. None uses seven values from one tenth to ten times ``shape.n`` or, for
-        ``epsilons``, the epsilon of ``goal``.
+        Numbers of records for the first curve, and epsilons for the second. None uses up to seven values, from one
+        tenth of ``shape.n`` (or of the epsilon of ``goal``) to ten times this number.
 
     Returns
     -------

@@ -117,7 +117,9 @@ def accuracy(table: SimulatedTable, shape: Shape, goal: Goal, *, method: str, se
 
 @dataclass(frozen=True)
 class ExpectedAccuracy:
-    """Accuracy on test records in trials on simulated tables, without a guarantee for other tables.
+    """Accuracy on test records, estimated by trials on simulated tables.
+
+    The estimate gives no guarantee for other tables.
 
     Attributes
     ----------
@@ -126,8 +128,8 @@ class ExpectedAccuracy:
     mean
         Mean accuracy over tables and noise.
     low, high
-        Ends of a 95 % confidence interval for the mean, by Student's t distribution. The interval does not account for
-        the difference between real and simulated tables.
+        Ends of a 95 % confidence interval for the mean, from Student's t distribution. The interval does not account
+        for the difference between real and simulated tables.
     spread
         Standard deviation of the accuracy of a single fit.
     without_privacy
@@ -137,7 +139,7 @@ class ExpectedAccuracy:
     repeats
         Number of trials.
     simulated_at
-        Number of records of the simulated tables. Smaller tables with a larger epsilon represent large tables.
+        Number of records of each simulated table. Large tables are represented by smaller ones with a larger epsilon.
     seed
         Seed of the tables and of the noise.
     rough
@@ -171,22 +173,23 @@ class ExpectedAccuracy:
 def expected_accuracy(
     shape: Shape, goal: Goal, *, method: str = "auto", trials: Trials | None = None, signal: Signal | None = None
 ) -> ExpectedAccuracy:
-    """Return the expected accuracy of `PrivateLogisticRegression` with its defaults on simulated tables of this shape.
+    """Return the expected accuracy of `PrivateLogisticRegression` with default settings, on simulated tables.
 
-    The noise has exactly the same distribution as the noise of the estimator, but it is drawn from a seed. The results
-    are therefore NOT PRIVATE, but the simulated tables contain no real records.
+    The tables have the given shape. The noise has the same distribution as in a private fit, but it is drawn from a
+    seed. The trials are therefore NOT PRIVATE, but the simulated tables contain no real records.
 
     Parameters
     ----------
     shape, goal
-        Public description of the table, and the guarantee.
+        Public description of the table, and the privacy guarantee.
     method
         Method of the estimator: "auto", "objective", "output", "gradient", "sgd", "bolt_on" or "posterior".
     trials
         Number and seed of the trials; None for ten trials with seed 0.
     signal
-        How well the classes can be separated; None derives the signal from ``shape``. Pass the same signal to compare
-        shapes with different n.
+        Distribution of the log odds of the classes (`dperm.planner.simulated_data.Signal`), which determines how well
+        the classes can be separated. None computes the signal from ``shape``. Pass the same signal to compare shapes
+        with different n.
 
     Returns
     -------

@@ -28,6 +28,7 @@ from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.theory import MethodBound, compare_methods
 
 METHODS = ("auto", "objective", "output", "gradient", "sgd")
+"""Methods that `outlook` compares by default."""
 ONE_SIDED = Fact(
     "outlook.one_sided",
     "A proved bound is one-sided: the excess risk is at most this large, and usually far smaller. It applies to the "
@@ -50,19 +51,19 @@ class MethodOutlook:
     method, used
         Requested method, and the method that the plan chose. ``used`` is empty if the requested method does not apply.
     noise
-        Standard deviation of the noise in each coordinate; None for a plan without noise.
+        Standard deviation of the noise in each coordinate; None for a method without additive noise.
     noise_kind
         Distribution of the noise, and the quantity to which it is added.
     noise_family
         Description of the noise without its rounding grid.
     proved
-        Bound on the expected excess risk; None if no bound is known. The bound applies to the problem without clipping,
-        with the regularization or the number of steps that minimizes the bound. The bound does not apply to the default
-        settings of the estimator.
+        Proved bound on the expected excess risk; None if no bound is known. The bound applies to the problem without
+        clipping, with the regularization or the number of steps that minimizes the bound. The bound does not apply to
+        the default settings of the estimator.
     expected
         Expected accuracy from the trials; None without trials.
     refusal
-        Error raised by the plan if the method does not apply; None if it applies.
+        Error raised during planning if the method does not apply; None if the method applies.
     """
 
     method: str
@@ -91,12 +92,12 @@ class MethodOutlook:
 
 @dataclass(frozen=True)
 class Outlook:
-    """Comparison of several methods on one table.
+    """Comparison of several methods for one table.
 
     Attributes
     ----------
     shape, goal
-        Public description of the table, and the guarantee.
+        Public description of the table, and the privacy guarantee.
     rows
         One entry per method, in the requested order.
     reference_norm
@@ -115,7 +116,7 @@ class Outlook:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The `facts` as English sentences, which name the arguments as in Python."""
+        """The `facts` as English sentences, with arguments written as in Python."""
         return tuple(map(str, self.facts))
 
     def row(self, method: str) -> MethodOutlook:
@@ -158,15 +159,15 @@ def outlook(
     Parameters
     ----------
     shape, goal
-        Public description of the table, and the guarantee.
+        Public description of the table, and the privacy guarantee.
     methods
-        Names of methods of the estimator.
+        Names of the methods to compare: "auto", "objective", "output", "gradient", "sgd", "bolt_on" or "posterior".
     reference_norm
-        Norm R0; the bounds limit the excess risk over the best coefficients with norm at most R0.
+        Norm R0, greater than 0. The bounds limit the excess risk over the best coefficients with norm at most R0.
     trials
         Number and seed of the trials; None for ten trials with seed 0.
     simulate
-        Whether to run the trials. False returns only noise and bounds.
+        Whether to run the trials. With False, the result contains only the noise and the bounds.
 
     Returns
     -------

@@ -39,8 +39,8 @@ class RecordsByProof:
     best
         Method that needs the fewest records, with its bound for ``n`` records.
     each
-        Pairs of a method name and the number of records that the method needs, fewest first. Methods that need more
-        than 2^53 records are left out.
+        Pairs of a method name and the number of records that the method needs, in increasing order of this number.
+        Methods that need more than 2^53 records are left out.
     """
 
     target_excess: float
@@ -61,7 +61,7 @@ class RecordsByProof:
 
     @property
     def sentence(self) -> str:
-        """The `fact` as an English sentence, which names the arguments as in Python."""
+        """The `fact` as English text, with arguments written as in Python."""
         return str(self.fact)
 
     def as_dict(self) -> dict[str, object]:
@@ -79,13 +79,13 @@ def records_for(
     Parameters
     ----------
     target_excess
-        Requested bound on the expected excess risk.
+        Requested bound on the expected excess risk, greater than 0.
     dim
         Number of columns.
     goal
-        Guarantee of the fit.
+        Privacy guarantee of the fit.
     reference_norm
-        Norm R0. The excess risk is relative to the best coefficients with norm at most R0.
+        Norm R0, greater than 0. The excess risk is relative to the best coefficients with norm at most R0.
     feature_norm
         Public bound on the norm of each row.
 
@@ -122,7 +122,7 @@ class RecordsByTrial:
     Attributes
     ----------
     shape, goal
-        Public description of the table, and the guarantee.
+        Public description of the table, and the privacy guarantee.
     loss
         Largest acceptable accuracy loss due to privacy.
     n
@@ -131,9 +131,9 @@ class RecordsByTrial:
     points
         Expected accuracy at each number of records that was tried, in increasing order.
     floor
-        Expected accuracy with almost no noise on the smaller tables that replaced tables too large to simulate; None if
-        the table that decided ``n`` was not replaced. The accuracy loss in ``floor`` is due to the smaller size, not to
-        privacy, so the trials cannot resolve a smaller ``loss``.
+        Expected accuracy with almost no noise, if the table that determined ``n`` was too large to simulate and smaller
+        tables were used in its place; otherwise None. The accuracy loss ``floor.loss`` is due to the smaller size, not
+        to privacy. The trials are inconclusive if its absolute value exceeds half of ``loss``.
     """
 
     shape: Shape
@@ -175,7 +175,7 @@ class RecordsByTrial:
 
     @property
     def sentence(self) -> str:
-        """The `fact` as an English sentence, which names the arguments as in Python."""
+        """The `fact` as English text, with arguments written as in Python."""
         return str(self.fact)
 
     @property
@@ -197,16 +197,18 @@ def records_for_accuracy(
 
     The accuracies with and without privacy are compared on tables with the same number of records, at least ten per
     column. With fewer records, even a model without privacy learns little. At every size, the classes are as hard to
-    separate as in a table of ``shape.n`` records. The search doubles or halves the number of records until the cost of
-    privacy lies on the other side of ``loss`` at two consecutive sizes. The costs are then smoothed so that they never
-    increase with the number of records, and the result is interpolated from the smoothed costs.
+    separate as in a table of ``shape.n`` records.
+
+    The search doubles the number of records until the accuracy loss is at most ``loss`` at two consecutive sizes, and
+    halves it until the accuracy loss exceeds ``loss`` at two consecutive sizes. The measured losses are then smoothed
+    so that they never increase with the number of records, and the result is interpolated from the smoothed losses.
 
     Parameters
     ----------
     shape, goal
-        Public description of the table, and the guarantee. The search starts at ``shape.n``.
+        Public description of the table, and the privacy guarantee. The search starts at ``shape.n`` records.
     loss
-        Largest acceptable accuracy loss due to privacy.
+        Largest acceptable accuracy loss due to privacy, in [1e-4, 0.5].
     method
         Method of the estimator: "auto", "objective", "output", "gradient", "sgd", "bolt_on" or "posterior".
     trials
@@ -215,15 +217,15 @@ def records_for_accuracy(
     Returns
     -------
     RecordsByTrial
-        Number of records, with the trials.
+        Number of records, and the results of the trials.
 
     Raises
     ------
     AssumptionError, AdjacencyError, ConversionError
         If the method cannot give this guarantee.
     ParameterError
-        If ``loss`` is not in [1e-4, 0.5], or if always guessing the larger class costs at most ``loss`` in accuracy
-        compared with the best possible model.
+        If ``loss`` is not in [1e-4, 0.5], or if always guessing the larger class is at most ``loss`` less accurate than
+        the best possible model.
     """
     search = _Search(shape, checked_goal(goal), method, trials or Trials())
     target = _checked_loss(loss, shape)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Public description of a table that nobody has read: numbers of rows and columns, class balance and baseline."""
+"""Public description of an unread table: numbers of rows and columns, class balance and baseline accuracy."""
 
 from dataclasses import asdict, dataclass
 
@@ -32,8 +32,8 @@ class Shape:
         Accuracy of a model without privacy trained on n records, if it is known from a publication or a similar data
         set. It must exceed `majority` and be at most 0.999. None uses a default rule (`dperm.planner.simulated_data`).
     feature_norm
-        Public bound on the norm of each row. The expected accuracy does not depend on this bound, because the features
-        and the noise scale with it. The proved bounds on the excess risk do depend on it.
+        Public bound on the norm of each row. The expected accuracy does not depend on this norm bound, because the
+        features and the noise scale with it. The proved bounds on the excess risk do depend on the norm bound.
 
     Raises
     ------
@@ -70,7 +70,7 @@ class Shape:
         return max(self.balance, 1 - self.balance)
 
     def problem(self, reference_norm: float = 1.0) -> LearningProblem:
-        """Return the constants for the proved bounds (T57): logistic loss on rows with a constant column (T54).
+        """Return the constants of logistic regression with an intercept (T54), for the proved bounds (T57).
 
         Parameters
         ----------

@@ -127,7 +127,7 @@ class SimulatedTable:
     X_test, y_test
         Test rows and their classes.
     chances
-        Probability of class 1 for each test row, known from the simulation.
+        True probability of class 1 for each test row, known from the simulation.
     """
 
     X: Floats
@@ -160,7 +160,7 @@ def simulated_table(shape: Shape, seed: int) -> SimulatedTable:
     shape
         Public description of the table.
     seed
-        Seed from which rows, classes and coefficients are drawn.
+        Seed of the random rows, classes and coefficients, at least 0.
 
     Returns
     -------

@@ -34,7 +34,7 @@ LARGEST_EPSILON = 500.0
 
 
 def _silent(share: float) -> None:
-    """Ignore the progress. This is the default.
+    """Ignore the reported progress; this is the default callback.
 
     Parameters
     ----------
@@ -45,7 +45,9 @@ def _silent(share: float) -> None:
 
 @dataclass(frozen=True)
 class Trials:
-    """Number and seed of the trials. Trials are NOT PRIVATE; the simulated tables contain no real records.
+    """Number and seed of the trials of an estimator on simulated tables.
+
+    The noise of the trials is drawn from the seed and is NOT PRIVATE. The simulated tables contain no real records.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ class Trials:
         Number of tables, each with one fit, from 2 to 10,000. If a fit takes a long time, this number is reduced, but
         not below four.
     seed
-        Seed of the tables and of the noise.
+        Seed of the tables and of the noise, at least 0.
     progress
         Callback that receives the completed fraction of the work, from 0 to 1; by default, progress is not reported.
     """
@@ -69,7 +71,7 @@ class Trials:
 
     @classmethod
     def quick(cls, seed: int = 0) -> "Trials":
-        """Return options with four trials, the smallest useful number.
+        """Return options with four trials, for quick and rough estimates.
 
         Parameters
         ----------
@@ -84,12 +86,12 @@ class Trials:
         return cls(repeats=4, seed=seed)
 
     def part(self, place: int, parts: int) -> "Trials":
-        """Return these options for one part of the work, with progress reported as a share of the whole work.
+        """Return a copy of these options for one part of the work, with progress as a share of the whole work.
 
         Parameters
         ----------
         place
-            Number of the part, from 0.
+            Index of the part, counted from 0.
         parts
             Number of parts.
 
@@ -101,14 +103,14 @@ class Trials:
         return Trials(self.repeats, self.seed, lambda share: self.progress((place + share) / parts))
 
     def number(self, purpose: str, place: int) -> int:
-        """Return a separate seed for one table or fit.
+        """Return the seed of one table or of one fit.
 
         Parameters
         ----------
         purpose
             Purpose of the seed, such as "table" or "noise".
         place
-            Number of the table or fit, from 0.
+            Index of the table or fit, counted from 0.
 
         Returns
         -------

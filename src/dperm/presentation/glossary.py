@@ -9,6 +9,7 @@ OTHER_GROUP = "other"
 TERMS = {
     "assumptions": "assumed public",
     "after": "releases before the change",
+    "blocks": "maximum number of releases",
     "burned": "burned charges",
     "canonical": "values in canonical form",
     "dim": "dimension",

@@ -71,7 +71,7 @@ class Adjacency(Enum):
 
 
 class Direction(Enum):
-    """Direction of a neighbouring pair (D, D'), for the privacy loss of M(D) relative to M(D') for a mechanism M."""
+    """Direction of a neighbouring pair (D, D'); the privacy loss of a mechanism M compares M(D) with M(D')."""
 
     REMOVE = "remove"
     """D contains the record, and D' does not."""
@@ -80,4 +80,7 @@ class Direction(Enum):
     """D' contains the record, and D does not."""
 
     REPLACE = "replace"
-    """D and D' differ in one record. All such pairs in dperm are symmetric, so one order covers both."""
+    """D and D' differ in one record.
+
+    All dominating pairs for replacement in dperm are symmetric, so the order of D and D' does not matter.
+    """

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversions between guarantees (T16-T20), rounded up: `convert`, and one function for each pair of kinds.
 
-Conversions without a theorem raise ConversionError with the reason. (epsilon, delta > 0) bounds neither the Renyi
-divergence nor the trade-off curve below delta, zCDP does not imply GDP, and only T4 changes an adjacency.
+A conversion that no theorem supports raises ConversionError, and the message states the reason. An (epsilon, delta)
+guarantee with delta > 0 bounds neither the Renyi divergence nor the trade-off curve below delta. zCDP does not imply
+GDP. Only T4 changes the adjacency.
 """
 
 import math
@@ -112,20 +113,22 @@ def convert(
     orders: Iterable[float] = DEFAULT_ORDERS,
     adjacency: Adjacency | str | None = None,
 ) -> AnyGuarantee:
-    """Return the guarantee of kind ``to`` implied by ``guarantee``, rounded up.
+    """Return the guarantee of class ``to`` that ``guarantee`` implies, with all numbers rounded up.
 
     Parameters
     ----------
     guarantee
         Known guarantee.
     to
-        PureDP, ApproxDP (requires ``delta``), ZCDP, GDP or RDP (at ``orders``).
+        Class of the new guarantee: PureDP, ApproxDP, ZCDP, GDP or RDP.
     delta
-        Delta of the new guarantee, for ApproxDP.
+        Delta of the new guarantee, in (0, 1), for a conversion to ApproxDP; 0 is accepted if ``guarantee`` is a PureDP
+        or ApproxDP guarantee.
     orders
-        Orders alpha > 1 of the new guarantee, for RDP.
+        Orders alpha > 1 of the new guarantee, used for a conversion to RDP.
     adjacency
-        Relation of the new guarantee, if it differs from that of ``guarantee``. T4 converts add_remove to replace_one.
+        Neighbouring relation of the new guarantee; None keeps that of ``guarantee``. T4 converts add_remove to
+        replace_one.
 
     Returns
     -------
@@ -135,9 +138,9 @@ def convert(
     Raises
     ------
     ConversionError
-        If no theorem gives such a guarantee; the message gives the reason.
+        If no theorem supports this conversion, or no finite epsilon holds at ``delta``. The message states the reason.
     AdjacencyError
-        If ``adjacency`` is add_remove and the guarantee is replace_one.
+        If ``adjacency`` is add_remove and ``guarantee`` is a replace_one guarantee.
     ParameterError
         If an argument is invalid, or ``delta`` is missing.
 

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Meaning of a guarantee: upper bounds on the success of the best attacker, in numbers and in two sentences.
 
-The attacker knows every record but one, the algorithm and the release. They try to tell two cases apart: one record is
-replaced by another (replace_one), or present against absent (add_remove). Where a release protects groups of records,
-read "group" for "record". Every number is an upper bound, rounded up.
+The attacker knows the algorithm, the release, and all records except one. The attacker tries to tell two cases apart.
+Under replace_one, the cases have different values of this record; under add_remove, the record is present in one case
+and absent in the other. If a release protects groups of records, read "group" instead of "record". Every number is an
+upper bound, rounded up.
 """
 
 import math
@@ -28,7 +29,7 @@ Subject = PrivacyProfile | Guarantee | Record | Release[Any]
 FALSE_POSITIVE_RATES = (1e-3, 1e-2)
 DELTAS = (1e-5, 1e-6, 1e-9)
 SURPRISES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-"""Candidate probabilities with which ``posterior`` may be exceeded; the first that the profile can bound is used."""
+"""Default candidates for ``surprise``; the first one for which the profile gives a bound is used."""
 
 _SMALLEST_RATE = 1e-4
 _PROBES = 24
@@ -46,27 +47,28 @@ class Explanation:
     adjacency
         Neighbouring relation, which defines the two cases.
     true_positive_rates
-        Pairs (false-positive rate, highest true-positive rate), from the trade-off curve.
+        Pairs (false-positive rate, upper bound on the true-positive rate), from the trade-off curve.
     advantage
-        Largest difference between the true-positive rate and the false-positive rate. It equals delta(0), the total
-        variation distance between the outputs in the two cases (T2).
+        Upper bound on the difference between the true-positive rate and the false-positive rate. It equals delta(0), a
+        bound on the total variation distance between the outputs in the two cases (T2).
     accuracy
-        Highest success rate in guessing the case if both cases are equally likely, (1 + advantage)/2.
+        Upper bound on the probability of guessing the case correctly if both cases are equally likely,
+        (1 + advantage)/2.
     posterior
-        Upper bound on the attacker's posterior belief in the true case, for a prior of 1/2. The bound is exceeded with
-        probability at most p = ``surprise``. Let epsilon(delta) be the epsilon of the privacy profile at delta. The
-        bound is e^s/(1 + e^s), where s is the minimum of epsilon(p (1 - e^-m)) + m over several m > 0 (T2b), or
-        epsilon(0) if that is smaller. The common choice s = epsilon(p) is too small, since it treats delta as a tail
-        probability (T2a). The value is 1 if the profile gives no bound.
+        Upper bound on the attacker's posterior probability of the true case, for a prior probability of 1/2. The bound
+        is exceeded with probability at most p = ``surprise``. Let epsilon(delta) be the epsilon of the privacy profile
+        at delta. The bound is e^s/(1 + e^s), where s is the minimum of epsilon(p (1 - e^-m)) + m over several values of
+        m > 0 (T2b), or epsilon(0) if that is smaller. The common choice s = epsilon(p) is too small, because delta is
+        not a tail probability of the privacy loss (T2a). The value is 1 if the profile gives no bound.
     surprise
-        Probability p with which the bound ``posterior`` may be exceeded: the caller's choice, or the default of
-        `explain`.
+        Largest probability p with which the bound ``posterior`` may be exceeded: the argument of `explain`, or its
+        default.
     gdp_mu
         The smallest mu for which the trade-off curve of mu-GDP lies below the trade-off curve of the guarantee. The
         curves are compared at slopes that correspond to false-positive (and, by symmetry, false-negative) rates of at
         least 1e-4. The value is exact for a GDP guarantee, and at least the mu of T20 for a pure guarantee. For other
-        guarantees, the value is an approximation that does not cover rarer events. None if the two cases can be told
-        apart almost surely.
+        guarantees, the value is an approximation that does not cover smaller error rates. None if the two cases can be
+        told apart almost surely.
     epsilons
         Pairs (delta, epsilon) of the privacy profile; epsilon is infinite where no finite epsilon suffices.
     unit
@@ -99,7 +101,7 @@ class Explanation:
 
     @property
     def protection(self) -> Protection:
-        """Protection level, with the two rates that determine the level."""
+        """Protection level, with the two rates that determine it."""
         return Protection(self.accuracy, self.true_positive_rates[0][1])
 
     def _detection_sentence(self) -> str:
@@ -153,11 +155,11 @@ def explain(subject: Subject, *, surprise: float | None = None) -> Explanation:
     Parameters
     ----------
     subject
-        Profile, guarantee, release or record. A guarantee (also the guarantee of a record) represents the worst
-        mechanism with this guarantee. A release is explained by its profile.
+        Privacy profile, guarantee, release or record of a release. For a guarantee or a record, the bounds hold for
+        every mechanism with this guarantee. For a release, the bounds follow from its privacy profile.
     surprise
-        Probability in (0, 1) with which ``posterior`` may be exceeded. The default is the first of 1e-6, 1e-5, ... for
-        which the profile gives a bound. The probability must exceed the profile's failure probability.
+        Largest probability, in (0, 1), with which ``posterior`` may be exceeded. The default is the first of 1e-6,
+        1e-5, 1e-4, 1e-3 and 1e-2 for which the profile gives a bound. Without such a bound, ``posterior`` is 1.
 
     Returns
     -------

@@ -29,8 +29,9 @@ def group(guarantee: G, k: int) -> G:
     """Return the guarantee for data sets that differ in at most k records, under the same adjacency.
 
     Theorem T4.
-        Pure: k eps. Approximate: (k eps, delta (e^(k eps) - 1)/(e^eps - 1)). GDP: k mu. zCDP: k^2 rho.
-        RDP [Mironov 2017, Prop 2]: k = 2^c and alpha >= 2^(c+1) give (alpha/2^c, 3^c tau).
+        For groups of k records, eps-DP becomes (k eps)-DP, and (eps, delta)-DP becomes (k eps, delta')-DP with delta' =
+        delta (e^(k eps) - 1)/(e^eps - 1). mu-GDP becomes (k mu)-GDP, and rho-zCDP becomes (k^2 rho)-zCDP. For k = 2^c,
+        RDP with a pair (alpha, tau), alpha >= 2^(c+1), becomes RDP with (alpha/2^c, 3^c tau) [Mironov 2017, Prop 2].
 
     All numbers are rounded up. For k = 1 the guarantee is returned unchanged.
 
@@ -43,7 +44,7 @@ def group(guarantee: G, k: int) -> G:
 
     Returns
     -------
-    same type as ``guarantee``
+    same class as ``guarantee``
         Guarantee for groups of k records.
 
     Raises
@@ -70,8 +71,8 @@ def replace_one_from_add_remove(guarantee: G) -> G:
     """Return the replace-one guarantee implied by an add/remove guarantee.
 
     A replacement is a removal followed by an addition, so T4 with k = 2 applies. Under replace-one, eps-DP becomes
-    (2 eps)-DP, (eps, delta)-DP becomes (2 eps, delta (1 + e^eps))-DP, mu-GDP becomes (2 mu)-GDP, rho-zCDP becomes
-    (4 rho)-zCDP, and RDP with (alpha, tau) becomes RDP with (alpha/2, 3 tau).
+    (2 eps)-DP, (eps, delta)-DP becomes (2 eps, delta (1 + e^eps))-DP, mu-GDP becomes (2 mu)-GDP, and rho-zCDP becomes
+    (4 rho)-zCDP. RDP with a pair (alpha, tau), alpha >= 4, becomes RDP with (alpha/2, 3 tau).
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def replace_one_from_add_remove(guarantee: G) -> G:
 
     Returns
     -------
-    same type as ``guarantee``
+    same class as ``guarantee``
         Guarantee under replace-one.
 
     Raises
@@ -120,7 +121,9 @@ def group_profile(profile: PrivacyProfile, k: int) -> PrivacyProfile:
 
 
 def replace_one_profile(profile: PrivacyProfile) -> PrivacyProfile:
-    """Return the bound of T4 on the replace-one profile delta_r: delta_r(2 eps) = delta(eps) (1 + e^eps).
+    """Return the bound of T4 on the replace-one profile, from the add/remove profile delta(eps).
+
+    The replace-one profile delta_r satisfies delta_r(2 eps) <= delta(eps) (1 + e^eps).
 
     Parameters
     ----------
@@ -145,11 +148,11 @@ def replace_one_profile(profile: PrivacyProfile) -> PrivacyProfile:
 class GroupProfile(PrivacyProfile):
     """Bound of T4 on the privacy profile for data sets that are k steps apart.
 
-    A step changes one record, as the neighbouring relation of ``base`` allows. The bound is delta_k(k eps) = delta(eps)
-    (e^(k eps) - 1)/(e^eps - 1). The brackets enclose this bound; the mechanism itself may be more private. The bound
-    may increase with epsilon where delta decreases more slowly than the factor grows, for example for mechanisms that
-    fail with positive probability. A smaller epsilon then gives a smaller bound, and ``delta`` searches for this
-    epsilon.
+    In each step, one record changes as the neighbouring relation of ``base`` allows. The bound is delta_k(k eps) =
+    delta(eps) (e^(k eps) - 1)/(e^eps - 1). The pairs returned by ``epsilon_bracket`` and ``delta_bracket`` enclose this
+    bound; the mechanism itself may be more private. The bound may increase with epsilon where delta decreases more
+    slowly than the factor grows, for example for mechanisms that fail with positive probability. In this case, a
+    smaller epsilon gives a smaller bound, and ``delta`` searches for the best smaller epsilon.
 
     Attributes
     ----------

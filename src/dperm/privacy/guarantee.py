@@ -31,7 +31,7 @@ class Guarantee(Protocol):
 
 @dataclass(frozen=True, init=False, repr=False)
 class PureDP:
-    """epsilon-DP: between neighbours, probabilities change by a factor of at most e^epsilon (T1 with delta = 0).
+    """epsilon-DP: one record changes the probability of any output by a factor of at most e^epsilon (T1, delta = 0).
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class ApproxDP:
     epsilon
         Privacy-loss bound, finite and >= 0; smaller is more private.
     delta
-        Number in [0, 1), usually far smaller than 1 divided by the number of records.
+        Additive term of the privacy bound, in [0, 1), usually far smaller than 1 divided by the number of records.
     adjacency
         "replace_one" or "add_remove"; required.
 
@@ -106,7 +106,7 @@ class ApproxDP:
 
 @dataclass(frozen=True, init=False, repr=False)
 class ZCDP:
-    """rho-zCDP: between neighbours, the Rényi divergence of every order alpha > 1 is at most rho * alpha (T18).
+    """rho-zCDP: the Rényi divergence between neighbours is at most rho * alpha at every order alpha > 1 (T18).
 
     Parameters
     ----------
@@ -136,8 +136,8 @@ class ZCDP:
     def profile(self) -> PrivacyProfile:
         """Return the privacy profile, with lower and upper bounds.
 
-        The upper bounds follow from T17 at the best order alpha. The lower bounds are the bounds of the Gaussian
-        mechanism with the same rho.
+        The upper bounds follow from T17 at the best order alpha. The lower bounds are the values of the
+        Gaussian mechanism with the same rho.
         """
         return ConcentratedProfile(self.rho, self.adjacency)
 
@@ -209,8 +209,8 @@ class RDP:
     def profile(self) -> PrivacyProfile:
         """Return the privacy profile, with lower and upper bounds.
 
-        The upper bounds follow from T17 at the best order alpha. The lower bounds are the bounds of a Gaussian
-        mechanism that satisfies every pair of the curve.
+        The upper bounds follow from T17 at the best order alpha. The lower bounds are the values of a
+        Gaussian mechanism that satisfies every pair of the curve.
         """
         return OrdersProfile(self.curve, self.adjacency)
 

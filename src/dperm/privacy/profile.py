@@ -35,8 +35,9 @@ class PrivacyProfile(ABC):
 
     Notes
     -----
-    *Guarantees.* A bracket is a pair (lower, upper) of valid bounds. ``epsilon`` and ``delta`` are upper bounds,
-    rounded up, and ``tradeoff`` is rounded down. Every reported number therefore errs in the safe direction (C0.6).
+    *Guarantees.* A bracket is a pair (lower, upper) of valid bounds. ``epsilon`` and ``delta`` return upper bounds,
+    rounded up, and ``tradeoff`` returns a lower bound, rounded down. Every reported number therefore errs in the safe
+    direction (C0.6).
 
     *Edge cases.*
 
@@ -55,7 +56,7 @@ class PrivacyProfile(ABC):
 
     @abstractmethod
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
-        """Return lower and upper bounds on the smallest epsilon at ``delta``.
+        """Return lower and upper bounds on the smallest epsilon for a given delta.
 
         Parameters
         ----------
@@ -75,7 +76,7 @@ class PrivacyProfile(ABC):
 
     @abstractmethod
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
-        """Return lower and upper bounds on delta at ``epsilon``.
+        """Return lower and upper bounds on the smallest delta for a given epsilon.
 
         Parameters
         ----------
@@ -94,7 +95,7 @@ class PrivacyProfile(ABC):
         """
 
     def epsilon(self, delta: float) -> float:
-        """Return an upper bound on the smallest epsilon at ``delta``.
+        """Return an upper bound on the smallest epsilon for a given delta.
 
         Parameters
         ----------
@@ -114,7 +115,7 @@ class PrivacyProfile(ABC):
         return self.epsilon_bracket(delta)[1]
 
     def delta(self, epsilon: float) -> float:
-        """Return an upper bound on delta at ``epsilon``.
+        """Return an upper bound on the smallest delta for a given epsilon.
 
         Parameters
         ----------

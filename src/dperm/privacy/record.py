@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Releases and their records. ``dperm.report`` makes statements from them."""
+"""Releases and their records. ``dperm.report`` builds privacy statements from releases and records."""
 
 import json
 import textwrap
@@ -44,11 +44,11 @@ class Record:
         Description of the noise distribution and of its random bits, such as "Gaussian noise, rounded to multiples of
         2^-40" (T10).
     grade
-        "exact", or "fast" for floating-point noise with the guarantee of the ideal mechanism; "" if dperm added no
-        noise.
+        "exact" for exactly sampled noise, "fast" for floating-point noise, where the guarantee is that of ideal noise,
+        or "" if dperm added no noise.
     eta, tau
-        Distance of the noise distribution from the ideal distribution: ``eta`` is a log-ratio, ``tau`` a total
-        variation distance. The guarantee accounts for both.
+        Distance of the noise distribution from the ideal distribution: ``eta`` is a bound on the log-ratio, and ``tau``
+        a total variation distance. The guarantee accounts for both distances.
     public
         Quantities assumed to be public, such as bounds, classes and a declared number of records.
     seeded
@@ -58,7 +58,7 @@ class Record:
     timestamp
         Time of the release in ISO 8601 format; None if the time was not recorded.
     ledger
-        Receipt for the charge, with the position of the ledger entry and the amount; empty without a budget.
+        Receipt for the charge, with the position of the ledger entry and the amount charged; empty without a budget.
     stages
         Finished stages of the release, in order. Each stage is a mapping with its ``name`` and its public ``facts``,
         such as the digest of its output. Empty for a release without stages.
@@ -112,7 +112,7 @@ class Record:
 
     @property
     def unit(self) -> str:
-        """Unit in which neighbouring data sets differ: "record", or "group" if the release declares groups."""
+        """Unit in which neighbouring data sets differ: "record", or "group" if the release protects groups."""
         return "group" if self.public.get("unit") == "group" else "record"
 
     @property
@@ -163,8 +163,8 @@ class Record:
 class Release(Generic[Value]):
     """Released value with its guarantee, privacy profile, accounting event and record, all under one adjacency.
 
-    Every run of a mechanism or a training method returns a release. ``with_value`` replaces the value after
-    post-processing, and ``with_public`` replaces the public facts of the record.
+    Every run of a mechanism or a training method returns a release. ``with_value`` returns a copy with a post-processed
+    value, and ``with_public`` a copy with other public facts. The function
     `dperm.accounting.stored_release.release_from_record` restores a release from a stored record.
 
     Attributes
@@ -236,7 +236,7 @@ class Release(Generic[Value]):
         return replace(self, record=replace(self.record, public=public))
 
     def _repr_html_(self) -> str:
-        """Return the value and the guarantee for notebooks, or NOT PRIVATE for a seeded run."""
+        """Return value and guarantee as HTML for notebooks; a seeded run is marked NOT PRIVATE."""
         badge: Badge = ("PRIVATE", "good") if self.record.is_private else ("NOT PRIVATE", "bad")
         return notebook_card("Release", notebook_table(self._html_rows()), badge=badge)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Assembly of statements from the record of a release, its guarantee and its privacy profile."""
+"""Privacy statements from the record of a release, its guarantee and its privacy profile."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,10 @@ from dperm.report.summary import NOT_COVERED, SCORES_NOT_COVERED
 if TYPE_CHECKING:
     from dperm.audit.finding import Finding
 
-TRUST = "central: the party that computes the release sees the data; the release is protected."
+TRUST = (
+    "central: the party that computes the release has access to the data. The guarantee protects against everyone who "
+    "sees only the release."
+)
 
 
 def statement(
@@ -51,7 +54,8 @@ def statement(
     Raises
     ------
     ParameterError
-        If ``fields`` names an unknown field, or one that follows from the release, or if ``release`` is not a release.
+        If ``fields`` names an unknown field or a field that follows from the release, or if ``release`` is not a
+        release.
 
     Examples
     --------
@@ -72,7 +76,7 @@ def statement(
 def seeded(
     record: Record, audits: "Iterable[Mapping[str, object] | Finding]" = (), fields: Mapping[str, object] | None = None
 ) -> Statement:
-    """Return the statement of a seeded run, with the requested guarantee and the status NOT PRIVATE.
+    """Return the privacy statement of a run with seeded noise: the requested guarantee and the status NOT PRIVATE.
 
     Parameters
     ----------
@@ -93,12 +97,12 @@ def seeded(
 
 
 def unprotected(public: Mapping[str, object], fields: Mapping[str, object] | None = None) -> Statement:
-    """Return the statement of a fit without noise, with the status NOT PRIVATE.
+    """Return the privacy statement of a fit without noise, with the status NOT PRIVATE.
 
     Parameters
     ----------
     public
-        Public quantities of the fit.
+        Quantities of the fit that are assumed to be public, keyed by name.
     fields
         See `statement`.
 

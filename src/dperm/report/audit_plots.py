@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of audits and attacks: ROC curves, measured against claimed epsilons, and the results of the demonstration.
+"""Plots of audits and attacks: ROC curves, measured and claimed epsilons, and results of the audit demonstration.
 
-Each function draws on the given axes, or on new ones without ``ax``, and returns them; with ``path`` it also writes a
-file. matplotlib is an extra: ``pip install "dperm[plots]"``.
+The plotting functions draw on the axes ``ax``, or on new axes if ``ax`` is None, and return the axes. If ``path`` is
+given, they also write the plot to this file. The plots require matplotlib: ``pip install "dperm[plots]"``.
 """
 
 import itertools
@@ -37,7 +37,7 @@ DIAGONAL = "measured = claimed (a point above it refutes the claim)"
 GUESSING = "random guessing (AUC 0.5)"
 MOST_CURVES = 6
 RIGHT = 0.55
-"""Labels of points further along the axis are on their left side."""
+"""Points beyond this share of the axis have their labels on the left."""
 _STYLES = ((FIRST, "-"), (INK, "-"), (LINE, "-"), (FIRST, "--"), (INK, "--"), (LINE, "--"))
 _CEILING_POINTS = 200
 NAME_HEIGHT = 0.042
@@ -66,8 +66,8 @@ def plot_roc(
     ax
         Axes to draw on; None creates new ones.
     guarantee
-        Guarantee or privacy profile with trade-off curve f. The plot shades the region above 1 - f(FPR), which no
-        attack can reach at false-positive rate FPR. None shades nothing.
+        Guarantee or privacy profile with trade-off curve f. The plot shades the true-positive rates above 1 - f(FPR),
+        which no attack can reach at false-positive rate FPR. None shades nothing.
     note
         Text inside the plot, such as "not private: do not publish".
     path
@@ -108,8 +108,8 @@ def plot_claimed_against_measured(
 ) -> "Axes":
     """Plot measured lower bounds on epsilon against the claimed epsilons.
 
-    A point above the diagonal refutes its claim. The line below a point covers the epsilons that the audit rules out.
-    Violations are shown as labelled crosses.
+    A point above the diagonal refutes its claim. The vertical line below a point covers the epsilons that the audit
+    rules out. Violations are shown as crosses with labels.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def _no_finite_claims(argument: str) -> ParameterError:
 def ceiling_name(guarantee: Guarantee | PrivacyProfile) -> str:
     """Return the legend of the upper bound that a guarantee sets on ROC curves.
 
-    An example is "upper bound by epsilon = 1, delta = 1e-6 (add_remove)".
+    An example of such a legend is "upper bound by epsilon = 1, delta = 1e-6 (add_remove)".
 
     Parameters
     ----------
@@ -292,12 +292,12 @@ SPAN = 30.0
 
 @dataclass(frozen=True)
 class AuditDot:
-    """Claimed and measured epsilon of one audit, as one line of a dot plot.
+    """Claimed and measured epsilon of one audit, as one row of a dot plot.
 
     Attributes
     ----------
     name
-        Name of the audit, written on the left.
+        Name of the audit, written to the left of the row.
     claimed, measured
         Claimed epsilon, and measured lower bound on epsilon; the measured bound may be 0 or infinite.
     violation
@@ -315,13 +315,13 @@ def plot_dots(
 ) -> "Axes":
     """Plot several audits on one logarithmic axis: the claim as a bar, the measured lower bound as a dot.
 
-    A dot to the right of its bar refutes the claim. Refuted claims have a cross in place of the dot. Dots at the left
-    edge stand for bounds near 0, and dots at the right edge for infinite bounds.
+    A dot to the right of its bar refutes the claim, and is drawn as a cross. Dots at the left edge of the plot stand
+    for bounds too small for the axis, and dots at the right edge for infinite bounds.
 
     Parameters
     ----------
     dots
-        Claimed and measured epsilons, one item per audit.
+        Claimed and measured epsilons, one `AuditDot` per audit.
     ax
         Axes to draw on; None creates new ones.
     path
@@ -412,7 +412,7 @@ def plot_part(
     guarantee: PureDP | ApproxDP | None = None,
     path: "str | PathLike[str] | None" = None,
 ) -> "Axes":
-    """Plot one attack of the audit demonstration, on models without and with noise.
+    """Plot one attack of the audit demonstration, on models trained without and with noise.
 
     Parameters
     ----------
@@ -421,8 +421,8 @@ def plot_part(
     ax
         Axes to draw on; None creates new ones.
     guarantee
-        Guarantee of the models with noise. The legend states the guarantee, and a plot of ROC curves shows the upper
-        bound that it sets.
+        Guarantee of the models with noise. The legend states this guarantee, and a plot of ROC curves also shows the
+        upper bound that the guarantee sets.
     path
         File to write; its suffix selects the format. None writes no file.
 

@@ -43,6 +43,7 @@ _ATTACK_TERMS = {
     "surprise": "probability with which the posterior belief may be larger",
 }
 _MECHANISM_TERMS = {
+    "average": "share of the steps, from the end, whose iterates are averaged",
     "clip": "clipping norm",
     "clip_norm": "clipping norm",
     "clip_share": "clip (clipping norm as a fraction of its largest allowed value)",
@@ -52,13 +53,23 @@ _MECHANISM_TERMS = {
     "failure": "probability that a sample is too large for the rounding-error bound",
     "gamma": "parameter gamma",
     "grid": "grid spacing",
+    "holdout": "probability that a record is held out",
+    "level": "nominal coverage of the intervals",
     "lipschitz": "Lipschitz constant of the loss (largest gradient norm after clipping)",
+    "log_loss_clip": "smallest probability in the log loss",
     "mean_trials": "mean number of training runs",
+    "projection": "largest norm of the coefficients (radius of the projection)",
     "radius": "radius (bound on the norm of a row)",
+    "rate": "sampling rate",
+    "regularization": "regularization strength Lambda",
     "ridge_failure": "probability that a noise bound behind the ridge fails, at most",
     "runs": "number of training runs",
+    "score_edges": "edges of the score bins",
+    "smoothness": "smoothness constant of the loss",
+    "tolerance": "tolerance of the solver",
     "trial_delta": "delta of one training run",
     "trial_epsilon": "epsilon of one training run",
+    "validation": "share of validation records",
     "weight": "largest class weight",
 }
 _SAMPLER_TERMS = {

@@ -19,8 +19,8 @@ ROW_GROUPS = (
     'The engine "{}" read the records in row groups. Sums over the records are exact integers (T201), so they do not '
     "depend on the row groups, on their order, or on repeated tasks. One process, the driver, drew all noise, once."
 )
-WORKERS = 'All workers of the engine "{}" belong to this party.'
-CURVATURE = "The solver took second derivatives from a sample of the records; they are not released."
+WORKERS = 'All workers of the engine "{}" belong to the party that computes the release.'
+CURVATURE = "The solver computed second derivatives on a sample of the records; these derivatives are not released."
 
 
 def engine_security(record: Record) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plots of private metrics: ROC curve, calibration and confusion matrix.
 
-Each function draws on the given axes, or on new ones without ``ax``, and returns them; with ``path`` it also writes a
-file. The plots show released numbers only. matplotlib is an extra: ``pip install "dperm[plots]"``.
+The functions draw on the axes ``ax``, or on new axes if ``ax`` is None, and return the axes. If ``path`` is given, they
+also write the plot to this file. The plots show released numbers only. Plotting requires
+matplotlib: ``pip install "dperm[plots]"``.
 """
 
 from collections.abc import Sequence
@@ -27,13 +28,13 @@ _MOST_CELLS = 12
 _DARK = 0.55
 """Share above which a cell is dark, so that its text is white."""
 _WIDEST = 0.5
-"""Intervals of calibration bins longer than this are left out: the noise hides these bins."""
+"""Calibration bins with longer intervals are left out, because noise dominates their estimates."""
 
 
 def plot_roc_curve(
     metrics: "Metrics", ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None
 ) -> "Axes":
-    """Plot the ROC curve of the positive class, with a band of intervals for the true-positive rate.
+    """Plot the ROC curve of the positive class, with a band of confidence intervals for the true-positive rate.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def plot_roc_curve(
 
 
 def draw_roc_curve(roc: "RocCurve", auc: "Estimate", ax: "Axes") -> "Axes":
-    """Draw a ROC curve on the given axes, with a band of intervals for the true-positive rate.
+    """Draw a ROC curve on the given axes, with a band of confidence intervals for the true-positive rate.
 
     Parameters
     ----------
@@ -89,9 +90,9 @@ def draw_roc_curve(roc: "RocCurve", auc: "Estimate", ax: "Axes") -> "Axes":
 def plot_calibration(
     metrics: "Metrics", ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None
 ) -> "Axes":
-    """Plot the share of positive records against the score, with an interval for each score bin.
+    """Plot the share of positive records against the score, with a confidence interval for each score bin.
 
-    Bins with an interval longer than 0.5 are left out, since the noise hides their records.
+    Bins with an interval longer than 0.5 are left out, because noise dominates their estimates.
 
     Parameters
     ----------
@@ -146,7 +147,7 @@ def plot_confusion(
 ) -> "Axes":
     """Plot the share of each predicted class among the records of each true class.
 
-    With up to 12 classes, the cells also show the shares and their intervals as numbers.
+    With up to 12 classes, the cells also show the shares and their confidence intervals as numbers.
 
     Parameters
     ----------

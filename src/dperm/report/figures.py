@@ -109,7 +109,7 @@ def _metrics(utility: object) -> Iterator[PageFigure]:
     metrics = StatedMetrics.of(utility)
     if metrics is None:
         return
-    covered = f"The {metrics.described_level} intervals cover sampling and privacy noise."
+    covered = f"The {metrics.described_level} intervals account for both sampling error and privacy noise."
     if metrics.shares:
         table = _numbers(("metric", "estimate", "low", "high"), map(shown_row, metrics.rows))
         height = 1.0 + 0.27 * len(metrics.shares)

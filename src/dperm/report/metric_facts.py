@@ -37,11 +37,11 @@ _TERMS = {
 }
 HELD_OUT = (
     "records that no other stage read; a secret coin flip chose each of them with probability {:g}. The intervals "
-    "cover the sampling of the records and the noise."
+    "account for both sampling error and privacy noise."
 )
 GIVEN_RECORDS = (
     "the records of the release, on which the model must not have been trained; this cannot be checked. The intervals "
-    "cover the sampling of the records and the noise."
+    "account for both sampling error and privacy noise."
 )
 
 

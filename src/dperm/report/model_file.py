@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Model files: an npz archive with arrays and a JSON header with a format version.
+"""Model files: npz archives with arrays and a JSON header, which includes a format version.
 
 Files are written atomically. Reading needs only numpy and never unpickles anything.
 """
@@ -23,14 +23,14 @@ from dperm.errors import ModelFormatError
 from dperm.report.whole_file import whole_file
 
 FORMAT = 3
-"""Version of the file format. Readers refuse newer versions. Formats 1 and 2 did not name the writing version."""
+"""Version of the file format. Readers refuse newer versions. Formats 1 and 2 did not record the version of dperm."""
 MAGIC = "dperm model"
 HEADER = "header"
 LARGEST = 2**30
-"""Largest size of all parts together in bytes, so that a damaged or hostile file cannot fill the memory."""
+"""Largest total size of all parts in bytes, so that a damaged or malicious file cannot exhaust the memory."""
 MOST_MEMBERS = 64
 LARGEST_HEADER = 2**23
-"""Largest size of the JSON in bytes, plus `HEADER_SHARE` per byte of the arrays; parsed JSON is much larger."""
+"""Largest size of the JSON header in bytes, plus `HEADER_SHARE` for each byte of the arrays."""
 HEADER_SHARE = 32
 
 
@@ -47,7 +47,8 @@ class ModelFile:
     arrays
         Arrays of finite doubles, keyed by name.
     form
-        Format version of the file that was read. Files are always written in the newest format.
+        Format version of the file that was read. This value is ignored when a file is written: files are always written
+        in the newest format.
     """
 
     kind: str

@@ -29,14 +29,16 @@ def write_statement(
     fields: Mapping[str, object] | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write a statement as a page (.html), Markdown (.md) or JSON (.json), by the suffix of ``path``.
+    """Write a privacy statement as HTML, Markdown or JSON.
+
+    The suffix of ``path`` selects the format: ".html", ".md" or ".json".
 
     Parameters
     ----------
     path
         File to write.
     statement
-        Statement, or a release, from which the statement and the profile are derived.
+        Statement, or a release from which the statement and the profile are derived.
     profile
         Privacy profile for the plots of an HTML page; None uses the profile of the release, if a release is given.
     fields
@@ -48,8 +50,8 @@ def write_statement(
     Raises
     ------
     ParameterError
-        If ``path`` does not end in one of these three suffixes, or if ``path`` exists and ``overwrite`` is False.
-        Nothing is written.
+        If the suffix of ``path`` is not one of the three suffixes, or if ``path`` exists and ``overwrite`` is False. In
+        both cases, nothing is written.
     """
     target = _target(path)
     if isinstance(statement, Release):

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Statement as a self-contained HTML page without requests and scripts, for the screen and for printing.
+"""Privacy statement as a self-contained HTML page, for the screen and for printing.
 
-All text from outside is escaped.
+The page loads no external resources and runs no script. All text of the statement is escaped.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from dperm.report.statement import Statement
 from dperm.report.summary import exclusions, guarantee_sentences, heading, key_facts, title_of
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""Content security policy: browsers load nothing and run nothing."""
+"""Content security policy, under which browsers load no external resources and run no scripts."""
 FOOTER = (
     "This page loads no external resources and runs no script. Upper bounds (epsilon, delta, limits, spending, success "
     "of attacks) are rounded up, and remaining amounts are rounded down. Other numbers are shown to six "
@@ -50,17 +50,17 @@ FIRST_ONLY = ("reasons",)
 
 
 def page(statement: Statement, profile: PrivacyProfile | None = None) -> str:
-    """Return one self-contained HTML page.
+    """Return a privacy statement as a self-contained HTML page.
 
-    The page starts in plain language, and ends with definitions and JSON in collapsed sections.
+    The page starts with a summary in plain language. It ends with collapsed sections for definitions and JSON.
 
     Parameters
     ----------
     statement
         Statement to show.
     profile
-        Privacy profile of the release, such as ``model.profile_``, for two of the plots. Without matplotlib, tables
-        replace the plots.
+        Privacy profile of the release, such as ``model.profile_``. Two of the plots need this profile; None leaves them
+        out. If matplotlib is not installed, tables replace all plots.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Line plots as plain data, and the function that draws them.
+"""Line plots as plain data, and a function that draws such a plot with matplotlib.
 
-Measured, proved, published and wrong curves have different styles.
+The kind of a curve sets its style. The kinds are measured values, proved bounds, published claims and wrong claims.
 """
 
 import math
@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Transform
 
 Kind = Literal["measured", "proved", "published", "wrong"]
-"""Kind of a curve: drawn with markers, as a solid line, as a dotted line, or as a dashed line in a warning color."""
+"""Kind of a curve.
+
+Measured curves have markers, proved ones are solid lines, published ones are mostly dotted, and wrong ones are dashed
+in a warning color.
+"""
 _GREEN, _PURPLE, _YELLOW, _DARK = "#2a8c6b", "#7a4fa3", "#b08a1e", "#4a535e"
 _MEASURED = (FIRST, _GREEN, _PURPLE, _YELLOW, INK)
 _PROVED = (INK, FIRST, _GREEN, _PURPLE, _YELLOW)
@@ -59,21 +63,22 @@ class Curve:
     Attributes
     ----------
     name
-        Name in the legend.
+        Name of the curve in the legend.
     x, y
         Coordinates of the points. Points whose y is not finite leave a gap.
     kind
-        Kind of curve, "measured", "proved", "published" or "wrong", which determines its style.
+        Kind of the curve, which sets its style: "measured" (values of a simulation), "proved" (a proved bound or
+        formula), "published" (a claim from the literature) or "wrong" (a claim that is not valid).
     low, high
-        Ends of the intervals around y, drawn as a band; empty for no band.
+        Lower and upper ends of intervals around y, drawn as a band; empty for no band.
     beside
-        Name of an earlier curve whose color this curve shares: a bound on a measured curve, for example, names the
+        Name of an earlier curve that has the same color as this one. For example, a bound on a measured curve names the
         measured curve. Empty to give this curve its own color.
 
     Raises
     ------
     ParameterError
-        If the coordinates and the intervals have different lengths.
+        If x, y and the ends of the intervals have different lengths.
     """
 
     name: str
@@ -105,7 +110,7 @@ class Picture:
     x_log, y_log
         Whether an axis is logarithmic.
     bands
-        Legend of the bands around the curves; empty for no legend.
+        Legend entry for the bands around the curves; empty for no entry.
     """
 
     title: str
@@ -123,11 +128,11 @@ def draw(picture: Picture, ax: "Axes | None" = None, *, path: "str | PathLike[st
     Parameters
     ----------
     picture
-        Plot as plain data.
+        Plot to draw.
     ax
         Axes to draw on; None creates new ones.
     path
-        File to write atomically; its suffix selects the format. None writes no file.
+        File to write atomically, with a format that follows from the suffix; None writes no file.
 
     Returns
     -------
@@ -280,9 +285,9 @@ def spread_labels(places: Sequence[float], heights: Sequence[float], *, gap: flo
     places
         Desired centers, in increasing order.
     heights
-        Heights of the labels. The sum of all heights and gaps should be at most 1.
+        Heights of the labels, as shares of the height of the axes. The sum of all heights and gaps should be at most 1.
     gap
-        Smallest distance between labels.
+        Smallest distance between the edges of neighbouring labels.
 
     Returns
     -------

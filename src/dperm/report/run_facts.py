@@ -147,7 +147,10 @@ SCHEMES = {"poisson": "Poisson sampling", "without_replacement": "sampling witho
 NO_SAMPLING = "no sampling (every record is used)"
 SAME_SAMPLING = "The same plan drew the samples and defined the accounted event, so the two cannot differ."
 NO_DPERM_NOISE = "dperm added no noise."
-EXACT = "Noise is drawn exactly, on a grid, and calibrated to the sensitivity of the rounded value."
+EXACT = (
+    "Noise is drawn exactly from a distribution on a grid. It is calibrated to the sensitivity of the value after "
+    "rounding to this grid."
+)
 NO_ERROR = "epsilon and delta are upper bounds, rounded up; neither is understated."
 LIMITS = (
     "Scores, plots and error messages computed from the private data are not covered.",

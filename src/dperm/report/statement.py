@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from dperm.audit.finding import Finding
 
 FORMAT = 3
-"""Version of the written JSON. Format 1 was flat and had no gaps; format 2 had no headline."""
+"""Version of the written JSON. Format 1 had no nested fields and no gaps. Format 2 had no headline."""
 READ = (2, FORMAT)
-"""Readable versions."""
+"""Versions that `Statement.from_json` can read."""
 SCHEMA = "statement.schema.json"
 NOT_COVERED_STATUS = "NOT COVERED: the guarantee of the fit does not cover this release."
-"""Displayed status of a fit on rows that transformers fitted to the private data have prepared."""
+"""Displayed status of a fit after transformers that were fitted to the private data without a guarantee."""
 SCORES_STATUS = "NOT COVERED: the guarantee of the fit does not cover scores on the private data."
 """Displayed status of a fit whose model was evaluated on the private data."""
 _HEAD = ("format", "private", "headline", "gaps")
@@ -45,9 +45,9 @@ _HEAD = ("format", "private", "headline", "gaps")
 class Statement:
     """Privacy statement of a release, field by field, as plain JSON data.
 
-    Fields that only the user can know are "not stated" until `filled` sets them; `gaps` names the missing fields. The
-    statement depends on private data only through the release itself. A statement can be used like a mapping, as in
-    ``statement["curator"]`` or ``dict(statement)``.
+    Some fields can be known only to the user. They are marked "not stated" until `filled` sets them, and `gaps` names
+    those that are still missing. The statement depends on private data only through the release. A statement can
+    be used like a mapping, as in ``statement["curator"]`` or ``dict(statement)``.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Statement:
     fields: Mapping[str, object]
 
     def __post_init__(self) -> None:
-        """Copy the fields as JSON reads them back."""
+        """Replace the fields by plain JSON data."""
         fields = _plain(self.fields)
         if fields.keys() != names.FIELDS.keys():
             raise ParameterError(f"A statement must have exactly the fields {', '.join(names.FIELDS)}.")
@@ -98,7 +98,7 @@ class Statement:
     def filled(self, fields: Mapping[str, object], *, declared: object = None) -> "Statement":
         """Return a copy with values for the fields that only the user can know.
 
-        A field that is partly known from the run stores the known part and the value of the user as
+        If a part of a field is already known from the run, the field stores this part and the value from the user as
         ``{"known": ..., "stated": ...}``.
 
         Parameters
@@ -106,8 +106,8 @@ class Statement:
         fields
             Values, keyed by field name.
         declared
-            Public schema of the columns as plain data, stored as a known part of the field ``data_domain``; None for no
-            schema.
+            Public schema of the columns as plain data, stored as the known part of the field ``data_domain``; None for
+            no schema.
 
         Returns
         -------
@@ -124,8 +124,8 @@ class Statement:
     def audited(self, audits: "Iterable[Mapping[str, object] | Finding]") -> "Statement":
         """Return a copy with the results of additional audits.
 
-        A violation changes the status to "REFUTED BY AN AUDIT". Add only audits of this release or of its plan; the
-        statement cannot check this.
+        If an audit found a violation, the status becomes "REFUTED BY AN AUDIT". Add only audits of this release or of
+        its plan, because the statement cannot check which release was audited.
 
         Parameters
         ----------
@@ -153,12 +153,12 @@ class Statement:
 
     @property
     def required_gaps(self) -> tuple[str, ...]:
-        """Names of the required fields that are missing; the protection is not rated without these fields."""
+        """Names of the required fields that the user has not filled; without them, the protection is not rated."""
         return required_gaps(self.fields)
 
     @property
     def headline(self) -> Headline:
-        """Protection level, success of the best attack, and the fields missing for a rating."""
+        """Protection level, success rates of the best attack, and required fields that are missing."""
         return headline(self.fields)
 
     @property
@@ -173,7 +173,7 @@ class Statement:
 
     @property
     def displayed_status(self) -> str:
-        """Status as shown to readers; it says NOT COVERED if the guarantee does not cover the release."""
+        """Status shown to readers; it starts with NOT COVERED if the guarantee does not cover the release."""
         if self.fields["status"] != names.PRIVATE or self.is_private:
             return names.status_text(self.fields["status"])
         return SCORES_STATUS if uncovered_scores_alone(self.fields) else NOT_COVERED_STATUS
@@ -188,7 +188,7 @@ class Statement:
         return _plain(self.fields)
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Return all fields, the headline, the gaps and the format version as JSON text that satisfies `schema`.
+        """Return all fields, the headline, the gaps and the format version as JSON text that conforms to `schema`.
 
         Parameters
         ----------

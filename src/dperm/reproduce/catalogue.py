@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Catalogue of all lessons, and lookup by lesson name."""
+"""Catalogue of all lessons, which are runnable checks of claims from lectures, with lookup by name."""
 
 from difflib import get_close_matches
 
@@ -61,7 +61,7 @@ _MODULES = (
     posterior,
 )
 LESSONS: tuple[Lesson, ...] = tuple(module.LESSON for module in _MODULES)
-"""All lessons in the order of the catalogue: mechanisms, composition, sampling, learning, and limits of learning."""
+"""All lessons, ordered by topic: mechanisms, composition, sampling, learning, and limits of learning."""
 
 
 def by_name(name: str) -> Lesson:
@@ -99,7 +99,7 @@ def run(name: str, effort: Effort | None = None) -> Outcome:
     name
         Name of the lesson.
     effort
-        Options of the run; None runs all settings of the lesson with seed 0.
+        Options of the run; None runs the lesson with all of its settings and seed 0.
 
     Returns
     -------

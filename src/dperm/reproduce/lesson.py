@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Lessons: runnable claims of the lectures (sources: docs/errata.md), and their outcomes as plain data."""
+"""Lessons, which check claims of the lectures listed in docs/errata.md, and their outcomes as plain data."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -34,7 +34,8 @@ class Effort:
     seed
         Seed of the simulated data and noise. All results are reproducible and NOT PRIVATE.
     quick
-        Whether to use fewer settings and repetitions, for tests. The checks are the same, and take a second or two.
+        Whether to use fewer settings and repetitions, for tests. The lesson then takes a second or two, and makes the
+        same checks.
     progress
         Callback that receives the completed fraction of the work, from 0 to 1.
     """
@@ -66,14 +67,14 @@ class Check:
 
 @dataclass(frozen=True)
 class LessonTable:
-    """Numbers of an outcome, with a name for each column."""
+    """Table of the results of a lesson, with named columns."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
 
 def guarantee_parameters(goal: PureDP | ApproxDP) -> dict[str, Cell]:
-    """Return a guarantee as parameters of an outcome.
+    """Return epsilon, delta (unless the guarantee is pure) and adjacency, for the parameters of an outcome.
 
     Examples
     --------
@@ -85,7 +86,7 @@ def guarantee_parameters(goal: PureDP | ApproxDP) -> dict[str, Cell]:
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:
-    """Return the least-squares slope of log y against log x: about b if y is close to a x^b."""
+    """Return the least-squares slope of log y against log x, which is about b if y is close to a x^b."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
@@ -98,11 +99,11 @@ class Outcome:
     parameters
         Parameters of the run, keyed by parameter name; they suffice to repeat the run.
     table
-        Numbers of the run.
+        Results of the run, as a table.
     picture
-        Plot of the numbers.
+        Plot of the results.
     checks
-        Statements about the numbers, such as an ordering or a slope, and whether each statement holds.
+        Statements about the results, such as an ordering or a slope, and whether each statement holds.
     sentence
         Conclusion in a few sentences.
     """
@@ -134,7 +135,8 @@ class Lesson:
     title
         Short title.
     source
-        Lecturer (see docs/errata.md): Bellet, Razaviyayn, Monteleoni, Wang or Musco. A comma separates two names.
+        Name of the lecturer: Bellet, Razaviyayn, Monteleoni, Wang or Musco (see docs/errata.md). If two lecturers make
+        the claim, a comma separates their names.
     claim
         The lecture's claim, paraphrased, followed by a correction if the claim is wrong.
     tags

@@ -25,7 +25,7 @@ __getattr__ = deprecated_names(
 
 
 def files_of(lesson: Lesson, folder: Path) -> tuple[Path, ...]:
-    """Return the paths of the plot, the Markdown page and the JSON file of a lesson in a folder."""
+    """Return the paths in ``folder`` of the plot, the Markdown page and the JSON file of a lesson."""
     return tuple(folder / f"{lesson.name}{suffix}" for suffix in SUFFIXES)
 
 
@@ -52,9 +52,9 @@ def write(lesson: Lesson, outcome: Outcome, folder: Path) -> tuple[Path, ...]:
 
 
 def as_dict(lesson: Lesson, outcome: Outcome) -> dict[str, object]:
-    """Return a lesson and its outcome as plain data, with the curves of the plot.
+    """Return a lesson and its outcome as plain data, including the curves of the plot.
 
-    Infinities and NaN become None.
+    Infinite values and NaN become None.
 
     Parameters
     ----------
@@ -103,7 +103,8 @@ def markdown(lesson: Lesson, outcome: Outcome) -> str:
 def format_cell(cell: Cell) -> str:
     """Return a table cell as text.
 
-    Floats have four significant digits. The text of inf is "infinite", and the text of NaN and -inf is "none".
+    Floats are rounded to four significant digits. Positive infinity becomes "infinite"; NaN and negative infinity
+    become "none".
     """
     if not isinstance(cell, float):
         return str(cell)
@@ -113,7 +114,7 @@ def format_cell(cell: Cell) -> str:
 
 
 def describe_check(check: Check) -> str:
-    """Return one line with the statement of a check and whether the statement holds."""
+    """Return one line of text with the statement of a check and whether the statement holds."""
     return f"{'Holds' if check.holds else 'DOES NOT HOLD'}: {check.statement.removesuffix('.')}."
 
 

@@ -13,7 +13,7 @@ ERROR_SUMS = 8
 GROUP_SUMS = 4
 """Sums of each declared group of a regression: records, |e|, e^2, 2 e^2 (1 - e^2)."""
 FOURTH, GROUP_FOURTH = 3.0, 2.0
-"""Factors of e^2 (1 - e^2) in these sums, the largest whole ones that do not raise the sensitivity."""
+"""Factors of e^2 (1 - e^2) in these sums, the largest integers that do not raise the sensitivity."""
 
 
 def evaluation_histogram_sensitivity(histograms: int, adjacency: Adjacency) -> float:
@@ -44,17 +44,18 @@ def error_sums_sensitivity(adjacency: Adjacency, *, groups: bool = False) -> flo
 
     For each record, e is the error of the prediction and t is the label minus the middle of the label range. Both are
     divided by half the width of the label range and clipped to [-1, 1]. The sums of (1, abs(e), e^2, t, t^2) have
-    sensitivity sqrt(5) under add/remove and sqrt(6) under replace-one. The sums of 3 e^2 (1 - e^2), 3 t^2 (1 - t^2) and
-    t (1 - t^2), from which third and fourth moments follow, do not increase the sensitivity. With declared groups, a
-    record also adds (1, abs(e), e^2, 2 e^2 (1 - e^2)) to the sums of its own group. The sensitivity is then sqrt(8)
-    under add/remove, and sqrt(10) under replace-one, where the new record may be in another group.
+    sensitivity sqrt(5) under add/remove and sqrt(6) under replace-one. The evaluation also releases the sums of
+    3 e^2 (1 - e^2), 3 t^2 (1 - t^2) and t (1 - t^2), from which it computes third and fourth moments. These sums do not
+    increase the sensitivity. With declared groups, a record also adds (1, abs(e), e^2, 2 e^2 (1 - e^2)) to the sums of
+    its own group. The sensitivity is then sqrt(8) under add/remove, and sqrt(10) under replace-one, where the new
+    record may be in another group.
 
     Parameters
     ----------
     adjacency
         Neighbouring relation: `Adjacency.ADD_REMOVE` or `Adjacency.REPLACE_ONE`.
     groups
-        Whether the sums of declared groups are released too.
+        Whether sums for each declared group are released too.
 
     Returns
     -------
@@ -67,7 +68,7 @@ def error_sums_sensitivity(adjacency: Adjacency, *, groups: bool = False) -> flo
 
 
 def log_loss_sensitivity(largest: float, adjacency: Adjacency) -> float:
-    """Return the L2 sensitivity of a sum of log losses in [0, C] (T89).
+    """Return the L2 sensitivity of a sum of log losses, each in [0, C] (T89).
 
     Probabilities are clipped to [p, 1 - p], so a log loss is at most C = ln(1/p). Under add/remove, the number of
     records is private and is released together with the sum, so the sensitivity is sqrt(C^2 + 1). Under replace-one,
@@ -76,7 +77,7 @@ def log_loss_sensitivity(largest: float, adjacency: Adjacency) -> float:
     Parameters
     ----------
     largest
-        Largest loss C of a record.
+        Largest log loss C of a record, positive.
     adjacency
         Neighbouring relation: `Adjacency.ADD_REMOVE` or `Adjacency.REPLACE_ONE`.
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sensitivity of the sum of gradients and of minimizers, exact and approximate (T30, T31, T36a, T43, T45)."""
+"""Sensitivity of the sum of gradients, and of exact and approximate minimizers (T30, T31, T36a, T43, T45)."""
 
 from fractions import Fraction
 
@@ -14,8 +14,8 @@ def gradient_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     """Return Delta_g, the L2 sensitivity of the sum of the records' gradients at fixed coefficients theta.
 
     Theorem (T36a, T45).
-        Each gradient has norm at most L. So adding or removing one record moves the sum by at most L, and replacing one
-        record moves it by at most 2L.
+        The gradient of each record has norm at most L. So the sum changes by at most L if one record is added or
+        removed, and by at most 2L if one record is replaced.
 
     Parameters
     ----------
@@ -28,20 +28,21 @@ def gradient_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     Returns
     -------
     float
-        L under add/remove, 2L under replace-one. L is rounded up, and doubling it is exact.
+        L under add/remove, 2L under replace-one. L is rounded up, and doubling L is exact in floating point.
 
     Notes
     -----
-    *Guarantees.* The bound holds for every pair of neighbouring data sets and every theta. Linear losses attain it.
+    *Guarantees.* The bound holds for every pair of neighbouring data sets and every theta. Linear losses attain the
+    bound.
 
-    ===================  ============================================================
+    ===================  ================================================================
     edge case            result
-    ===================  ============================================================
-    unbounded loss       `ProblemSpec.lipschitz` raises ParameterError without a clip
+    ===================  ================================================================
+    unbounded gradients  `ProblemSpec.lipschitz` raises ParameterError unless clip is set
     empty data set       covered: the sum is 0
     class weights        L includes the largest weight
     rounding of the sum  not included; see `dperm.erm.rounding.gradient_error`
-    ===================  ============================================================
+    ===================  ================================================================
     """
     return spec.lipschitz if adjacency is Adjacency.ADD_REMOVE else 2 * spec.lipschitz
 
@@ -49,15 +50,16 @@ def gradient_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
 def output_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     """Return the L2 sensitivity of the exact minimizer of the regularized sum of losses, rounded up.
 
-    Theorem T30 [Chaudhuri, Monteleoni & Sarwate 2011, Cor 8; for the sum of the losses].
-        Let each loss be convex and L-Lipschitz, and let the regularizer (Lambda/2) ||theta||^2 include every
-        coefficient. Then the minimizers for neighbouring data sets differ by at most 2L/Lambda in L2 norm if a record
-        is replaced, and by at most L/Lambda if a record is added or removed.
+    Theorem T30 [Chaudhuri, Monteleoni & Sarwate 2011, Cor 8; restated for the sum of the losses].
+        Let each loss be convex and L-Lipschitz in the coefficients theta, and let the regularizer
+        (Lambda/2) ||theta||^2 include every coefficient. Then the minimizers for neighbouring data sets differ by at
+        most 2L/Lambda in L2 norm if a record is replaced, and by at most L/Lambda if a record is added or removed.
 
     Parameters
     ----------
     spec
-        Public constants of the problem, including Lambda.
+        Public constants of the problem, including Lambda (`ProblemSpec.regularization`) and L
+        (`ProblemSpec.lipschitz`).
     adjacency
         Neighbouring relation of the guarantee: `Adjacency.ADD_REMOVE` or `Adjacency.REPLACE_ONE`.
 
@@ -84,7 +86,7 @@ def output_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     Lambda = None or 0  ParameterError: without regularization there is no bound
     empty data set      covered: its minimizer is 0
     kink in the loss    covered by T30
-    inexact solver      not included; add `minimizer_error` (T31)
+    inexact solver      not included; see `minimizer_error` (T31)
     ==================  ========================================================
     """
     return round_up(Fraction(gradient_sensitivity(spec, adjacency)) / Fraction(spec.strength))
@@ -94,16 +96,15 @@ def minimizer_error(spec: ProblemSpec, tolerance: float) -> float:
     """Return a bound on the distance between a computed point and the exact minimizer, rounded up.
 
     Theorem T31.
-        The objective J, the sum of the losses plus (Lambda/2) ||theta||^2, is Lambda-strongly convex. So the computed
-        point theta satisfies ||theta - argmin J|| <= ||grad J(theta)||/Lambda <= tolerance/Lambda.
+        Let J(theta) be the sum (not the mean) of the losses plus (Lambda/2) ||theta||^2. J is Lambda-strongly convex,
+        so the computed point theta satisfies ||theta - argmin J|| <= ||grad J(theta)||/Lambda <= tolerance/Lambda.
 
     Parameters
     ----------
     spec
-        Public constants of the problem, including Lambda.
+        Public constants of the problem, including the regularization strength Lambda.
     tolerance
-        Bound on the norm of the gradient of J at the computed point, at least 0; 0 for an exact solver. J contains the
-        sum (not the mean) of the losses.
+        Bound on the norm of the gradient of J at the computed point, at least 0; 0 for an exact solver.
 
     Returns
     -------
@@ -127,21 +128,23 @@ def approximate_minimizer_sensitivity(spec: ProblemSpec, tolerance: float, *, ro
     """Return a bound on the distance between two approximations of the same minimizer, rounded up.
 
     Theorem T43 [Iyengar et al. 2019; the factor 2 is missing in their code, E33].
-        Let J be the regularized objective, b the noise vector of objective perturbation and b~ its rounded value. Let
-        theta* minimize J + b'theta exactly, and let the computed point theta~ satisfy ||grad J(theta~) + b~|| <= tau
-        with ||b~ - b|| <= e. Then ||theta~ - theta*|| <= tau'/Lambda with tau' = tau + e, and releasing theta~ plus
-        noise is the composition of the exact mechanism with an additive mechanism of sensitivity 2 tau'/Lambda.
+        Let J(theta) be the sum of the losses plus (Lambda/2) ||theta||^2. Let b be the noise vector of objective
+        perturbation, and let b~ be its rounded value, with ||b~ - b|| <= e. Let theta* minimize J + b'theta exactly,
+        and let the computed point theta~ satisfy ||grad J(theta~) + b~|| <= tau. Then ||theta~ - theta*|| <=
+        tau'/Lambda with tau' = tau + e. Therefore, the release of theta~ plus noise is the composition of the exact
+        mechanism, which releases theta*, with an additive mechanism of sensitivity 2 tau'/Lambda.
     Proof: b = -grad J(theta*), so theta~ is a function of the data and of theta*. Given theta*, the point theta~ lies
     in a ball of radius tau'/Lambda around theta*, for any data. Two such points are at most 2 tau'/Lambda apart.
 
     Parameters
     ----------
     spec
-        Public constants of the problem, including Lambda.
+        Public constants of the problem, including the regularization strength Lambda.
     tolerance
         Bound tau on the norm of the gradient of J + b~'theta, at least 0, certified by the solver for every data set.
     rounding
-        Bound e on the norm of the rounding error of b, at least 0: sqrt(d) g/2 for d coefficients on a grid of step g.
+        Bound e on the norm of the rounding error of b, at least 0. For example, e = sqrt(d) g/2 if the d coordinates of
+        b are rounded to a grid with step g.
 
     Returns
     -------
@@ -155,14 +158,14 @@ def approximate_minimizer_sensitivity(spec: ProblemSpec, tolerance: float, *, ro
 
     Notes
     -----
-    *Guarantees.* The bound holds under both adjacencies; it is not doubled for a replaced record.
+    *Guarantees.* The bound is the same under add/remove and replace-one. It is not doubled for a replaced record.
 
-    =============  ============================================
+    =============  =================================================
     edge case      result
-    =============  ============================================
-    tolerance = 0  2e/Lambda: the rounding of b remains
-    rounding = 0   2 tau/Lambda, the statement for continuous b
+    =============  =================================================
+    tolerance = 0  2e/Lambda: only the rounding of b contributes
+    rounding = 0   2 tau/Lambda: the bound for b without rounding
     Lambda = None  ParameterError
-    =============  ============================================
+    =============  =================================================
     """
     return round_up(2 * (Fraction(tolerance) + Fraction(rounding)) / Fraction(spec.strength))

@@ -3,8 +3,9 @@
 """Privacy cost and noise scale of objective perturbation (T36a to T43a, T53a).
 
 Epsilon has three parts. One percent is spent on the noise on the coefficients. The Jacobian determinant takes
-c = k log(1 + bend/Lambda). Here k is the rank of a record's Hessian, and bend is the mean of its nonzero eigenvalues (1
-and beta for a loss of one score). The rest is spent on the linear term b.
+c = k log(1 + bend/Lambda). Here k is the rank of a record's Hessian, bend is a bound on the mean of the nonzero
+eigenvalues of this Hessian, and Lambda is the regularization strength. For a loss of one score, k = 1 and bend is the
+smoothness beta. The rest of epsilon is spent on the random linear term b'theta.
 """
 
 import math
@@ -36,8 +37,9 @@ def gamma_norm_scale(spec: ProblemSpec, adjacency: Adjacency, epsilon: float) ->
     The noise vector b has a density proportional to e^(-||b||/s), and Delta_g is `gradient_sensitivity`.
 
     Theorem T36a.
-        The noise b contributes at most epsilon to the privacy loss of the exact minimizer of J + b'theta, where J is
-        the regularized objective. The Jacobian determinant contributes `determinant_charge` in addition.
+        Let theta be the exact minimizer of J + b'theta, where J is the regularized objective. The noise b contributes
+        at most epsilon to the privacy loss of theta. The Jacobian determinant of the map from b to theta contributes at
+        most `determinant_charge` in addition.
 
     Parameters
     ----------
@@ -46,7 +48,7 @@ def gamma_norm_scale(spec: ProblemSpec, adjacency: Adjacency, epsilon: float) ->
     adjacency
         Neighbouring relation of the guarantee: `Adjacency.ADD_REMOVE` or `Adjacency.REPLACE_ONE`.
     epsilon
-        Part of epsilon available for b, greater than 0.
+        Part of the epsilon of the guarantee that is available for b, greater than 0.
 
     Returns
     -------
@@ -59,8 +61,9 @@ def gamma_norm_scale(spec: ProblemSpec, adjacency: Adjacency, epsilon: float) ->
 def gaussian_scale(spec: ProblemSpec, noise_multiplier: float) -> float:
     """Return the standard deviation of the Gaussian noise of objective perturbation, rounded up (T39, T40, T41, T53a).
 
-    The standard deviation is the noise multiplier times L = ``spec.lipschitz``. The noise multiplier is relative to L
-    under both adjacencies; the theorems themselves account for a replaced record.
+    The standard deviation is the noise multiplier times L = ``spec.lipschitz``, the largest gradient norm of one
+    record's loss. The factor is L under both add/remove and replace-one, because the theorems themselves account for a
+    replaced record.
 
     Parameters
     ----------
@@ -80,7 +83,8 @@ def gaussian_scale(spec: ProblemSpec, noise_multiplier: float) -> float:
 def relative_curvature(spec: ProblemSpec) -> float:
     """Return a bound on the mean of the nonzero eigenvalues of one record's Hessian, divided by Lambda, rounded up.
 
-    For a loss of one score, this is beta/Lambda, with beta = ``spec.smoothness``. The loss must be smooth.
+    Lambda is the regularization strength. If the loss of a record depends on one score (not on one score per class),
+    the result is beta/Lambda with beta = ``spec.smoothness``. The loss must be smooth.
 
     Parameters
     ----------
@@ -98,12 +102,12 @@ def relative_curvature(spec: ProblemSpec) -> float:
 def determinant_charge(spec: ProblemSpec) -> float:
     """Return the privacy loss of the Jacobian determinant of the map from b to theta, rounded up.
 
-    Here b is the noise vector of objective perturbation, and theta is the minimizer.
+    Here b is the noise vector of objective perturbation, and theta is the minimizer of the perturbed objective.
 
     Theorem T37 (T53a for several scores).
         One record changes the logarithm of the determinant by at most c = k log(1 + bend/Lambda). Here k is the rank of
-        one record's Hessian, 1 for a loss of one score and K - 1 for the softmax loss of K classes, and bend is
-        `ProblemSpec.bend`, a bound on the mean of the k nonzero eigenvalues.
+        one record's Hessian: 1 for a loss of one score, and K - 1 for the softmax loss of K classes. The constant bend
+        is `ProblemSpec.bend`, a bound on the mean of the k nonzero eigenvalues. Lambda is the regularization strength.
 
     Parameters
     ----------
@@ -117,8 +121,8 @@ def determinant_charge(spec: ProblemSpec) -> float:
 
     Notes
     -----
-    *Guarantees.* The bound holds for smooth losses under both adjacencies. It does not apply to a loss with a kink
-    (T42), for which `ProblemSpec.bend` is infinite and the function raises OverflowError.
+    *Guarantees.* The bound holds for smooth losses, under both add/remove and replace-one. It does not apply to a loss
+    with a kink (T42). The function then raises OverflowError, because `ProblemSpec.bend` is infinite.
     """
     curvature = relative_curvature(spec)
     return determinant_loss(curvature) if spec.outputs == 1 else softmax_determinant_loss(curvature, spec.outputs)
@@ -132,7 +136,7 @@ def require_determinant_charge(spec: ProblemSpec, epsilon: float) -> float:
     spec
         Public constants of the problem.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon available for the determinant and the linear term together.
 
     Returns
     -------
@@ -142,7 +146,8 @@ def require_determinant_charge(spec: ProblemSpec, epsilon: float) -> float:
     Raises
     ------
     AssumptionError
-        If the determinant would cost ``epsilon`` or more. The message states how large Lambda must be.
+        If the determinant would cost ``epsilon`` or more. The message states how large the regularization strength
+        Lambda must be.
     """
     charge = determinant_charge(spec)
     if charge < epsilon:
@@ -162,37 +167,37 @@ def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency)
     """Return whether the Jacobian determinant adds nothing to the privacy loss of gamma-norm noise.
 
     Theorem T36b.
-        Let the loss f be the unclipped logistic loss, with rows of norm at most R and weights of at most w. Let Lambda
-        be at least w R^2/epsilon (add/remove) or 2 w R^2/epsilon (replace-one). Then objective perturbation with a
-        noise vector b of density proportional to e^{-epsilon ||b||/Delta_g} is epsilon-DP, where Delta_g is
-        `gradient_sensitivity`.
-    Proof: let s = abs(f') be the slope of the loss at the score of a record. Then f'' = s (1 - s), so the record costs
-    at most epsilon s for b and epsilon s (1 - s) for the determinant. The sum is at most epsilon, since 2s - s^2 <= 1.
-    Under replace-one, each of the two records costs half as much.
+        Let the loss f be the unclipped logistic loss, with rows of norm at most R and weights of at most w. Let the
+        regularization strength Lambda be at least w R^2/epsilon (add/remove) or 2 w R^2/epsilon (replace-one). Then
+        objective perturbation with a noise vector b of density proportional to e^{-epsilon ||b||/Delta_g} is
+        epsilon-DP, where Delta_g is `gradient_sensitivity`.
+    Proof: let s = abs(f') be the slope of the loss at the score of a record. Then f'' = s (1 - s), so the record adds
+    at most epsilon s to the privacy loss through b, and at most epsilon s (1 - s) through the determinant. The sum is
+    at most epsilon, since 2s - s^2 <= 1. Under replace-one, each of the two records adds half as much.
 
     Parameters
     ----------
     spec
         Public constants of the problem.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon available for the determinant and the linear term together.
     adjacency
-        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+        Neighbouring relation of the guarantee: `Adjacency.ADD_REMOVE` or `Adjacency.REPLACE_ONE`.
 
     Returns
     -------
     bool
-        Whether the theorem applies, so that the determinant costs nothing.
+        True if the theorem applies. The determinant then adds nothing to the privacy loss.
 
     Notes
     -----
-    ====================  ============================
-    edge case             result
-    ====================  ============================
-    clipped loss (T44)    False
-    subclass of Logistic  False: its f may differ
-    Lambda at the limit   True
-    ====================  ============================
+    ===============================  ==========================================
+    edge case                        result
+    ===============================  ==========================================
+    clipped loss (T44)               False
+    subclass of Logistic             False: the loss of the subclass may differ
+    Lambda equal to its lower bound  True
+    ===============================  ==========================================
     """
     if spec.is_clipped or type(spec.loss) is not Logistic:
         return False
@@ -204,16 +209,16 @@ def coefficient_noise_mu(epsilon: float, delta: float) -> float:
 
     Here mu is the sensitivity divided by the standard deviation of the noise.
 
-    The result is the largest mu with mu^2/2 + mu t <= z, where z is one percent of epsilon, t = -Phi^-1(delta/1000) and
-    Phi is the standard normal distribution function. The privacy loss Z ~ N(mu^2/2, mu^2) of this noise (T6) then has
-    P(Z > z) = Phi(-(z - mu^2/2)/mu) <= delta/1000.
+    The result is the largest mu with mu^2/2 + mu t <= z. Here z is one percent of epsilon, t = -Phi^-1(delta/1000), and
+    Phi is the standard normal distribution function. The privacy loss Z of this noise has the distribution
+    N(mu^2/2, mu^2) (T6), so P(Z > z) = Phi(-(z - mu^2/2)/mu) <= delta/1000.
 
     Parameters
     ----------
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, greater than 0.
     delta
-        Delta of the guarantee.
+        Delta of the guarantee, in (0, 1).
 
     Returns
     -------
@@ -226,13 +231,15 @@ def coefficient_noise_mu(epsilon: float, delta: float) -> float:
 
 
 def objective_share(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return the part of (epsilon, delta) available to exact objective perturbation (T43).
+    """Return the part of (epsilon, delta) that is available to objective perturbation with an exact minimizer (T43).
 
-    Let U be the privacy loss of the exact mechanism (T40, T41), and let Z be the privacy loss of the noise on the
-    coefficients. For the composition of both mechanisms and any z, delta(epsilon) is at most
-    E (1 - e^{epsilon - U - Z})_+ <= P(Z > z) + E (1 - e^{(epsilon - z) - U})_+, because the first integrand is at most
-    the second where Z <= z, and at most 1 elsewhere. With z and P(Z > z) from `coefficient_noise_mu`, the exact
-    mechanism receives epsilon - z and delta (1 - 1/1000). The noise on the coefficients receives the rest.
+    Objective perturbation is the composition of the exact mechanism, which releases the exact minimizer of the
+    perturbed objective, with noise on the coefficients. Let U be the privacy loss of the exact mechanism (T40, T41), Z
+    the privacy loss of the noise on the coefficients, and (x)_+ = max(x, 0). For the composition and any z,
+    delta(epsilon) is at most E (1 - e^{epsilon - U - Z})_+ <= P(Z > z) + E (1 - e^{(epsilon - z) - U})_+. The
+    inequality holds because the first integrand is at most the second one where Z <= z, and at most 1 elsewhere. With z
+    and P(Z > z) from `coefficient_noise_mu`, the exact mechanism receives epsilon - z and delta (1 - 1/1000). The noise
+    on the coefficients receives the rest.
 
     Parameters
     ----------

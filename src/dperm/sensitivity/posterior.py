@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Tempering powers of posterior samples, and guarantees of exact and inexact samplers (T49 to T52a).
 
-The density is proportional to exp(-tau sum_i l_i(theta) - r(theta)), l_i = -log p(x_i; theta): ``temperature`` is tau,
-an inverse temperature: the power of the likelihood. tau = 1 is the posterior itself (erratum E21: the source prints
-exp(-tau sum log p)). tau is rounded down, mu and delta up.
+The sampled density is proportional to exp(-tau sum_i l_i(theta) - r(theta)), where l_i = -log p(x_i; theta) is the loss
+of record i and r is the regularizer. The argument ``temperature`` is tau, the power of the likelihood, which is an
+inverse temperature. The posterior itself has tau = 1. Erratum E21: the source prints exp(-tau sum log p). All functions
+round tau down, and mu and delta up.
 """
 
 import math
@@ -18,9 +19,9 @@ from dperm.privacy.rounding import lowered, raised, round_down, round_up
 from dperm.sensitivity.arguments import constant, positive_epsilon, records_exchanged
 
 INEXACT_SLOPE = Fraction(13, 5)
-"""Increase of mu per unit of k (T52a)."""
+"""Increase of mu per unit of k, the bound on the logarithm of the density ratio (T52a)."""
 LARGEST_INEXACTNESS = 1e-2
-"""Largest k of T52a."""
+"""Largest k for which T52a holds."""
 
 
 def posterior_mu(temperature: float, lipschitz: float = 1.0, *, strength: float, adjacency: Adjacency | str) -> float:
@@ -28,9 +29,9 @@ def posterior_mu(temperature: float, lipschitz: float = 1.0, *, strength: float,
 
     Theorem T50 [Gopi, Lee & Liu 2022].
         Let the density be proportional to exp(-tau sum_i l_i - r), where the loss l_i of each record (its negative
-        log-likelihood) is convex and L-Lipschitz, and the regularizer r is m-strongly convex. Then mu = 2 tau L/sqrt(m)
-        under replace-one, and mu = tau L/sqrt(m) under add/remove. Linear losses with r = (m/2)||theta||^2 attain this
-        mu.
+        log-likelihood) is convex and L-Lipschitz, and the regularizer r is m-strongly convex. Then one sample is
+        mu-GDP (Gaussian differential privacy) with mu = 2 tau L/sqrt(m) under replace-one, and mu = tau L/sqrt(m) under
+        add/remove. Linear losses with r(theta) = (m/2)||theta||^2 attain this mu.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ def posterior_mu(temperature: float, lipschitz: float = 1.0, *, strength: float,
     lipschitz
         Lipschitz constant L, the largest gradient norm of one record's loss.
     strength
-        Strong convexity m of r; Lambda for a ridge penalty.
+        Strong convexity m of r. For a ridge penalty (Lambda/2) ||theta||^2, m = Lambda.
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
 
@@ -55,24 +56,24 @@ def posterior_mu(temperature: float, lipschitz: float = 1.0, *, strength: float,
 
     Notes
     -----
-    *Guarantees.* The theorem applies to an exact sample. For an inexact sample, use `inexact_mu` or `sampler_delta`,
-    with a bound on the sampling error that is proved for every data set.
+    *Guarantees.* The theorem applies to an exact sample. For an approximate sampler, use `inexact_mu` or
+    `sampler_delta`, with a bound on the sampling error that is proved for every data set.
     """
     tau, slope = constant("temperature", temperature), constant("lipschitz", lipschitz)
     return raised(records_exchanged(adjacency) * tau * slope / math.sqrt(constant("strength", strength)), 8)
 
 
 def posterior_temperature(mu: float, lipschitz: float = 1.0, *, strength: float, adjacency: Adjacency | str) -> float:
-    """Return the largest inverse temperature tau at which one sample is mu-GDP (T50), rounded down.
+    """Return the largest inverse temperature tau for which T50 proves that one sample is mu-GDP, rounded down.
 
-    The result is mu sqrt(m)/(2L) under replace-one and mu sqrt(m)/L under add/remove, with the conditions and symbols
-    of `posterior_mu`. For an (epsilon, delta) guarantee, pass the mu of T6,
-    ``dperm.privacy.gaussian_profile.mu_for(epsilon, delta)``.
+    The result is mu sqrt(m)/(2L) under replace-one and mu sqrt(m)/L under add/remove, where m is ``strength`` and L is
+    ``lipschitz``. The conditions are those of `posterior_mu`. For an (epsilon, delta) guarantee, pass the mu that
+    ``dperm.privacy.gaussian_profile.mu_for(epsilon, delta)`` returns (T6).
 
     Parameters
     ----------
     mu
-        Target mu of the guarantee.
+        Parameter mu of the mu-GDP guarantee (Gaussian differential privacy) to meet.
     lipschitz, strength, adjacency
         See `posterior_mu`.
 
@@ -94,14 +95,15 @@ def tempered_objective_temperature(unit_temperature: float, strength: float) -> 
     """Return the inverse temperature tau, rounded down, for a density proportional to exp(-tau J) (T50, T51).
 
     J is the regularized objective, so the power tau also applies to the regularizer. The regularizer of tau J is
-    m-strongly convex with m = tau Lambda. T50 and T51 have the form tau = t sqrt(m), so tau = t^2 Lambda.
+    m-strongly convex with m = tau Lambda. T50 and T51 both give tau = t sqrt(m), where t is ``unit_temperature``. It
+    follows that tau = t^2 Lambda.
 
     Parameters
     ----------
     unit_temperature
-        Inverse temperature t from T50 or T51 for strong convexity m = 1.
+        Inverse temperature t that T50 or T51 gives for strong convexity m = 1.
     strength
-        Strong convexity Lambda of the regularizer of J.
+        Strong convexity Lambda of the regularizer in J.
 
     Returns
     -------
@@ -120,9 +122,9 @@ def minami_temperature(
         For epsilon <= 1, tau = epsilon/(2 L) sqrt(m/(1 + 2 ln(1/delta))), where m is the strong convexity ``strength``
         and L is the Lipschitz constant.
 
-    This tau is smaller than the tau of T50. For example, for epsilon = 1, delta = 1e-5 and m = L = 1, a sample at the
-    tau of T51 is in fact (0.7415, 1e-5)-DP. Erratum E22: the source requires only Lipschitz losses, but the losses must
-    be convex as well.
+    This tau is smaller than the tau of T50, so the sample is more private than required. For example, for epsilon = 1,
+    delta = 1e-5 and m = L = 1, one sample with the tau of T51 is (0.7415, 1e-5)-DP. Erratum E22: the source requires
+    only Lipschitz losses, but the losses must be convex as well.
 
     Parameters
     ----------
@@ -160,20 +162,20 @@ def bounded_posterior_temperature(
     """Return the inverse temperature at which one sample is epsilon-DP, for a bounded log-likelihood, rounded down.
 
     Theorem T49.
-        If -B <= log p(x; theta) <= B for every record x, a sample has epsilon = 4 B tau under replace-one and epsilon =
-        2 B tau under add/remove. If 0 <= -log p(x; theta) <= B, the range has width B instead of 2 B, and epsilon is
-        half as large.
+        If -B <= log p(x; theta) <= B for every record x and every theta, one sample is epsilon-DP with epsilon =
+        4 B tau under replace-one and epsilon = 2 B tau under add/remove. If 0 <= -log p(x; theta) <= B, the range has
+        width B instead of 2 B, and epsilon is half as large.
 
     Parameters
     ----------
     bound
-        Bound B on the log-likelihood.
+        Bound B on the absolute value of the log-likelihood of one record.
     epsilon
-        Target epsilon.
+        Epsilon of the guarantee to meet.
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     nonnegative
-        Whether the log-likelihood satisfies 0 <= -log p(x; theta) <= B.
+        Whether -log p(x; theta) lies in [0, B] instead of [-B, B].
 
     Returns
     -------
@@ -193,13 +195,13 @@ def sampler_delta(epsilon: float, delta: float, *, zeta: float) -> float:
     """Return the delta of a sampler within total variation distance zeta of an (epsilon, delta)-DP target, rounded up.
 
     Theorem T52.
-        If the distance is at most zeta for every data set, the delta of the sampler is delta + (1 + e^epsilon) zeta,
-        capped at 1.
+        If the distance is at most zeta for every data set, the sampler is (epsilon, delta')-DP with delta' = delta +
+        (1 + e^epsilon) zeta, capped at 1.
 
     Parameters
     ----------
     epsilon, delta
-        Guarantee of an exact sample.
+        Guarantee of an exact sample from the target.
     zeta
         Bound on the total variation distance, proved for every data set. A convergence diagnostic of one run is not
         sufficient.
@@ -207,7 +209,7 @@ def sampler_delta(epsilon: float, delta: float, *, zeta: float) -> float:
     Returns
     -------
     float
-        delta, rounded up.
+        The delta of the sampler, rounded up.
 
     Raises
     ------
@@ -232,17 +234,17 @@ def sampler_delta(epsilon: float, delta: float, *, zeta: float) -> float:
 
 
 def inexact_mu(mu: float, k: float) -> float:
-    """Return the mu (of Gaussian DP) of a sampler whose density lies within factors e^-k and e^k of a mu-GDP target.
+    """Return the mu (of Gaussian DP) of a sampler whose density is within a factor of e^k of that of a mu-GDP target.
 
     Theorem T52a.
         If the ratio of the density of the sampler to the density of the target lies in [e^-k, e^k] for every data set,
-        and k <= 0.01, the sampler is (mu + 2.6 k)-GDP. Both densities are normalized. So if an acceptance probability
-        is known only within factors e^-j and e^j, use k = 2j.
+        and k <= 0.01, the sampler is (mu + 2.6 k)-GDP. Both densities are normalized. Therefore, if the ratio of the
+        computed to the exact acceptance probability is only known to lie in [e^-j, e^j], use k = 2j.
 
     Parameters
     ----------
     mu
-        mu of an exact sample from the target, at least 0.
+        Parameter mu of the mu-GDP guarantee of an exact sample from the target, at least 0.
     k
         Bound on the logarithm of the density ratio, in [0, 0.01].
 

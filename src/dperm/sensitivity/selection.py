@@ -12,10 +12,10 @@ from dperm.privacy.rounding import raised
 def graded_sums_sensitivity(models: int, adjacency: Adjacency) -> float:
     """Return the L2 sensitivity of the sums of grades of several models, released as one vector (T93).
 
-    The grade g of a model on a validation record is a number in [0, 1]. The vector contains the sum of g and the sum of
-    1 - g for each model. Adding or removing a record changes the two sums of one model by (g, 1 - g), whose norm is at
-    most 1, so the sensitivity for m models is sqrt(m). Replacing a record changes them by (d, -d) with abs(d) <= 1, so
-    the sensitivity is sqrt(2 m).
+    The grade g of a model on a validation record is a number in [0, 1], which measures how good the prediction is. The
+    vector contains the sum of g and the sum of 1 - g for each model. Adding or removing a record changes the two sums
+    of each model by (g, 1 - g). This change has norm at most 1, so the sensitivity for m models is sqrt(m). Replacing a
+    record changes the two sums of each model by (d, -d) with abs(d) <= 1, so the sensitivity is sqrt(2 m).
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sensitivity of the last iterate of noiseless gradient descent: bolt-on SGD (T33) and full descent (T34).
+"""Sensitivity of the last iterate of noiseless gradient descent: bolt-on SGD (T33) and full-batch descent (T34).
 
-The L of these theorems is the Lipschitz constant of the data loss alone, since the regularizer cancels in the
-difference of two runs. beta is the smoothness of the whole objective. gamma is the strong convexity of a regularizer
-that every update adds in full; strong convexity of the losses would be diluted in a smaller last batch. No projection
-is needed. Results are rounded up.
+L is the Lipschitz constant of the data loss alone, because the regularizer cancels in the difference of two runs. beta
+is the smoothness of the whole objective. gamma is the strong convexity of the regularizer, whose gradient every update
+adds in full. Strong convexity of the losses is not used, because a smaller last batch would reduce it. The updates need
+no projection. Results are rounded up.
 """
 
 import math
@@ -25,11 +25,11 @@ _STEP_SLACK = Fraction(1, 2**50)  # 1/beta and 2/beta in floating point are acce
 
 @dataclass(frozen=True)
 class Passes:
-    """Permutation SGD: ``passes`` passes over ``records`` records in batches of ``batch`` (T33).
+    """Schedule of permutation SGD: ``passes`` passes over ``records`` records in batches of size ``batch`` (T33).
 
-    Each pass visits every record once, in an order independent of the data; the order may change from pass to pass. An
-    update sums the gradients of its batch, divides the sum by ``batch`` and adds the gradient of the regularizer in
-    full. The last iterate is released.
+    Each pass visits every record once, in an order that is independent of the data. The order may change from pass to
+    pass. An update sums the gradients of its batch, divides the sum by ``batch`` and adds the full gradient of the
+    regularizer. The last iterate is released.
 
     Attributes
     ----------
@@ -40,8 +40,9 @@ class Passes:
     batch
         Number b of records in one batch.
     same_divisor
-        Whether the sum over the last, smaller batch of a pass is divided by b too. If False, b must divide m: in a last
-        batch of r < b records whose sum is divided by r, each record would count b/r times as much.
+        Whether the gradient sum of the last, smaller batch of a pass is divided by b too. If False, b must divide m.
+        Otherwise the sum over a last batch of r < b records would be divided by r, and each of these records would
+        count b/r times as much.
 
     Raises
     ------
@@ -57,7 +58,7 @@ class Passes:
     same_divisor: bool = False
 
     def __post_init__(self) -> None:
-        """Check that every record has weight 1/b in its batch."""
+        """Check the numbers, and that every record has weight 1/b in its batch."""
         object.__setattr__(self, "records", checks.count("records", self.records))
         object.__setattr__(self, "passes", checks.count("passes", self.passes))
         object.__setattr__(
@@ -95,7 +96,7 @@ def constant_step_sensitivity(
     Parameters
     ----------
     run
-        Number m of records, number k of passes and batch size b.
+        Schedule, with the number m of records, the number k of passes and the batch size b.
     step_size
         Step size eta.
     smoothness
@@ -103,7 +104,7 @@ def constant_step_sensitivity(
     adjacency
         Must be "replace_one".
     lipschitz
-        Lipschitz constant L of the data loss.
+        Lipschitz constant L of the loss of one record, without the regularizer.
     strong_convexity
         Strong convexity gamma of the regularizer, at most beta; 0 without a regularizer.
 
@@ -124,7 +125,7 @@ def constant_step_sensitivity(
     Notes
     -----
     *Guarantees.* The bound holds for every fixed order of the records, so it also holds for a random order. Without the
-    factor 1 - q^k, the second bound holds for any number of passes. With this factor, linear losses attain the bound.
+    factor 1 - q^k, the second bound holds for any number of passes. Linear losses attain the bound with this factor.
 
     ===================  ====================================================
     edge case            result
@@ -157,13 +158,13 @@ def decreasing_step_sensitivity(
     Parameters
     ----------
     run
-        Number m of records, number k of passes and batch size b.
+        Schedule, with the number m of records and the batch size b.
     strong_convexity
         Strong convexity gamma of the regularizer, positive.
     adjacency
         Must be "replace_one".
     lipschitz
-        Lipschitz constant L of the data loss.
+        Lipschitz constant L of the loss of one record, without the regularizer.
 
     Returns
     -------
@@ -200,9 +201,9 @@ def descent_sensitivity(
     """Return the L2 sensitivity of the last iterate of full-batch gradient descent, for a replaced record.
 
     Theorem T34 [idea of Zhang et al. 2017, constants re-derived].
-        Consider T steps of gradient descent on the mean of n losses. If the objective is convex and beta-smooth and
-        eta <= 2/beta, the sensitivity is at most 2 L eta T/n. If the objective is also mu-strongly convex and eta <=
-        1/beta, the sensitivity is at most (2 L/(n mu)) (1 - (1 - eta mu)^T).
+        Consider T steps of gradient descent on the mean of n losses plus a regularizer. If the objective is convex and
+        beta-smooth and eta <= 2/beta, the sensitivity is at most 2 L eta T/n. If the objective is also mu-strongly
+        convex and eta <= 1/beta, the sensitivity is at most (2 L/(n mu)) (1 - (1 - eta mu)^T).
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ def descent_sensitivity(
     adjacency
         Must be "replace_one".
     lipschitz
-        Lipschitz constant L of the data loss.
+        Lipschitz constant L of the loss of one record, without the regularizer.
     strong_convexity
         Strong convexity mu of the regularizer, at most beta; 0 without a regularizer.
 

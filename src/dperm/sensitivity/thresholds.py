@@ -11,21 +11,21 @@ from dperm.accounting.thresholded import checked_values, fresh_value_probability
 
 
 def discovery_threshold(delta: float, standard_deviation: float, values: int) -> float:
-    """Return the smallest threshold at which values held by only one record are released with probability <= delta.
+    """Return the smallest threshold at which values of only one record are released with probability at most delta.
 
     A value is released if its noisy count exceeds the threshold.
 
     Theorem T73.
-        For independent noise N(0, sigma^2) on the counts and d values per record, the threshold is
+        For independent noise N(0, sigma^2) on each count and d values per record, the threshold is
         tau = 1 + sigma Phi^-1((1 - delta)^{1/d}), where Phi is the standard normal distribution function.
 
-    The probability covers all d values of a record together; a threshold computed for a single value can fail with
-    probability up to d times delta (E44).
+    The probability delta covers all d values of a record together. A threshold that is computed for a single value can
+    fail with a probability of up to d times delta (E44).
 
     Parameters
     ----------
     delta
-        Largest probability of a failure (a released value that no other record holds), in (0, 1).
+        Largest probability of a failure, in (0, 1). A failure is the release of a value that only one record has.
     standard_deviation
         Standard deviation sigma of the noise on each count, in records.
     values

@@ -61,7 +61,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
     """Base class of linear models fitted with differential privacy.
 
     Subclasses choose the loss and the kind of labels. The fields of this class and its subclasses are the parameters of
-    the estimators (``get_params``). The generated constructor stores them unchanged; ``plan`` and ``fit`` check them.
+    the estimators (``get_params``). The constructor stores the parameters unchanged. ``plan`` and ``fit`` check them.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
 
     @abstractmethod
     def _loss_function(self, target: Target) -> Loss:
-        """Return the loss for these labels, with checked parameters."""
+        """Return the loss for labels of this kind, after checking its parameters."""
 
     @abstractmethod
     def _planned_labels(self) -> PublicLabels:
@@ -102,7 +102,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
 
     @abstractmethod
     def _labels_of(self, y: Any) -> tuple[PublicLabels, Any]:
-        """Return the public facts about y, and y. The labels are read only where the user declared nothing."""
+        """Return the public facts about y, and y itself. The labels are read only if the user declared nothing."""
 
     def _labels_of_table(self) -> tuple[PublicLabels, None]:
         """Return the declared facts about the labels of a table in row groups."""
@@ -124,7 +124,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         """Set the attributes used by ``predict``, in scikit-learn's shapes."""
 
     def plan(self, n: int | None = None, dim: int | None = None) -> "Plan":
-        """Return the plan that ``fit`` runs, computed from public numbers alone.
+        """Return the plan that ``fit`` will follow, computed from public numbers alone.
 
         After a fit to data of this size, ``plan_`` equals this plan. Without declared ``classes``, the plan of a
         classifier assumes two classes.
@@ -160,11 +160,11 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         Parameters
         ----------
         X : array, sparse matrix, or pandas, polars or Arrow table, of shape (n_samples, n_features)
-            Features, one row per record. For data larger than memory, a `dperm.data.Table` of numbers, such a table
-            encoded by `PublicTableEncoder`, or an array or frame of Dask.
+            Features, one row per record. For data larger than memory, a `dperm.data.Table` of numbers, the result of
+            `PublicTableEncoder` for a `dperm.data.Table` or Dask data frame, or a Dask array or data frame of numbers.
         y : array-like of shape (n_samples,)
-            Labels, one for each record. For a `dperm.data.Table`, the name of the column of labels. For an object of
-            Dask, an array or series of Dask with the same partitions.
+            Labels, one for each record. For a `dperm.data.Table`, the name of the column with the labels. For Dask
+            data, a Dask array or series with the same partitions as X.
 
         Returns
         -------
@@ -177,8 +177,9 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
             If a parameter is invalid.
         LeakError
             If scikit-learn evaluates the model on the private data and ``allow_unprotected_scores`` is False; if a
-            pipeline fitted a transformer to the private data and ``fitted_transformers`` is "refuse"; or if ``ledger``
-            does not cover the release of an earlier transformer. Nothing is charged.
+            pipeline fitted a transformer to the private data without a guarantee and ``fitted_transformers`` is
+            "refuse"; or if ``ledger`` is given and an earlier transformer has no guarantee or was not charged to the
+            same account. Nothing is charged.
         DataError
             If the data are invalid. Nothing is charged.
         BudgetError
@@ -188,8 +189,8 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         -----
         DpermWarning
             If neither ``bounds`` nor ``feature_norm`` is given, so that rows are scaled down to norm 1; if a regression
-            has no ``label_range``, so that labels are clipped to [-1, 1]; or if earlier transformers that learnt from
-            the private data are not covered.
+            has no ``label_range``, so that labels are clipped to [-1, 1]; or if the guarantee does not cover earlier
+            transformers that learnt from the private data.
         PublicAssumptionWarning
             If a classifier has no ``classes``, so that the labels found in y are treated as public. This warning is
             shown once per process.
@@ -258,7 +259,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
 
     @property
     def statement_(self) -> Statement:
-        """All fields of the privacy statement for this fit, as plain data."""
+        """Privacy statement of this fit: all fields as plain data."""
         check_is_fitted(self)
         return self._fitted.statement
 
@@ -288,18 +289,19 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
     def noise_interval(self, level: float = 0.95) -> "tuple[Floats, Floats]":
         """Return intervals for the coefficients that the same fit would have without its noise.
 
-        The fit without noise has the same C and the same clip, and is solved exactly. To compute this fit, use
+        The fit without noise has the same ``C`` and the same ``clip``, and is solved exactly. To compute this fit, use
         ``epsilon=inf``, ``C=1 / plan_.spec.strength`` and ``clip=statement_["mechanism"]["clip_share"]``. For
-        method="bolt_on", the fit without noise is the same gradient descent without the noise.
+        ``method="bolt_on"``, the fit without noise is the last iterate of the same gradient descent before noise is
+        added.
 
         The intervals cover the noise only. They are not confidence intervals for a population, because they do not
         account for sampling variation or for the bias of regularization and clipping. In a pipeline, the intervals are
-        for the coefficients of the transformed columns, with the transformer as it was fitted.
+        for the coefficients of the transformed columns, and take the fitted transformer as given.
 
         Parameters
         ----------
         level : float, default=0.95
-            Coverage probability of each single interval, in (0, 1).
+            Coverage probability of each interval on its own, in (0, 1).
 
         Returns
         -------
@@ -319,8 +321,9 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
     def to_sklearn(self) -> Any:
         """Return a fitted scikit-learn estimator with the same coefficients, for ONNX, SHAP or deployment.
 
-        Its predictions are the same, except that ``clip_predictions`` of a regression has no effect on them. The
-        estimator contains no privacy facts. It is computed from the release alone, so the same guarantee covers it.
+        The estimator predicts like this model, except that it does not apply the ``clip_predictions`` of a regression.
+        The estimator contains no guarantee, plan or record. It is computed from the released model alone, so the same
+        guarantee covers it.
         """
         check_is_fitted(self)
         plain = self._plain_estimator()
@@ -333,7 +336,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         """Write the fitted model to a file, without pickle.
 
         The file contains the coefficients, the class labels, the guarantee, the record and the parameters. It does not
-        contain the ledger, a numpy Generator or a RandomState. A method object is stored by name.
+        contain the ledger, a numpy Generator or a RandomState. Of a method object, the file contains only the name.
 
         Parameters
         ----------
@@ -381,7 +384,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         return files.load(cls, path)
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: sparse data are accepted, and results differ from fit to fit."""
+        """Return scikit-learn's tags, which say that sparse data are accepted and that results are random."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.non_deterministic = True

@@ -35,7 +35,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     class_weight: Mapping[Any, float] | None = None
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the score of each row: the inner product with ``coef_`` plus ``intercept_``. Rows are not clipped.
+        """Return the scores of each row: the inner products with ``coef_``, plus ``intercept_``.
+
+        The rows are neither clipped nor scaled down.
 
         Parameters
         ----------
@@ -45,8 +47,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes, one score per row; a positive score predicts ``classes_[1]``. With more than two classes,
-            one column of scores per class.
+            With two classes, one score per row, where a positive score predicts ``classes_[1]``. With more than two
+            classes, one column of scores per class.
         """
         features = self._features(X)
         if len(self.coef_) == 1:
@@ -71,7 +73,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return np.asarray(self.classes_[places])
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: whether several classes are supported, and that scores may be poor."""
+        """Return scikit-learn's tags on multi-class support and poor scores."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self.most_classes > 2
         tags.classifier_tags.poor_score = True
@@ -113,30 +115,31 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     delta : float, default=1e-6
         Delta of the guarantee, far smaller than 1 divided by the number of records; 0.0 requests a pure guarantee.
     adjacency : {"replace_one", "add_remove"} or Adjacency, default="replace_one"
-        Neighbouring relation: "replace_one" (n is public) or "add_remove" (n is private).
+        Neighbouring relation: "replace_one" (the number of records is public) or "add_remove" (it is private).
     method : str or method object, default="auto"
         "auto" (chosen from public numbers), a name ("objective", "output", "gradient", "sgd", "bolt_on", "posterior"),
         or a method object of `dperm.methods`.
     feature_norm : float or "auto", default=None
-        Public L2 norm to which longer rows are scaled down. With neither ``feature_norm`` nor ``bounds`` it is 1.0,
-        and ``fit`` warns. "auto" takes the norm that a transformer of dperm has attached to the rows, such as
-        `PublicTableEncoder`, `PrivateTableEncoder` or `PrivateScaler`.
+        Public L2 norm to which longer rows are scaled down. If neither ``feature_norm`` nor ``bounds`` is given, the
+        norm is 1.0, and ``fit`` warns. "auto" takes the norm that a transformer of dperm, such as `PublicTableEncoder`,
+        `PrivateTableEncoder` or `PrivateScaler`, has attached to the rows.
     bounds : (low, high), list of pairs, or mapping of names to pairs, default=None
-        Public bounds of the columns. Columns are clipped to these bounds and scaled to [-1, 1] internally; coefficients
-        are in the original units.
+        Public bounds of the columns: one pair for all columns, or one for each. Columns are clipped to these bounds and
+        scaled to [-1, 1] internally. The fitted coefficients are in the original units.
     C : float, default=None
-        Inverse regularization 1/Lambda, for the sum (not the mean) of the losses, as in scikit-learn; None lets the
-        plan choose it. The intercept is regularized too.
+        Inverse 1/Lambda of the regularization strength. The objective is the sum (not the mean) of the losses plus
+        Lambda/2 times the squared norm of the coefficients, as in scikit-learn, with columns scaled as described under
+        ``bounds``. None lets the plan choose C. The intercept is regularized too.
     clip : float, default=None
         Clipping norm of a record's gradient, as a fraction of the largest possible norm, in (0, 1]. None lets the plan
-        choose (1/2 for the logistic loss, 1 for hinge losses). 1.0 clips nothing, which gives calibrated probabilities,
+        choose (1/2 for the logistic loss, 1 for hinge losses). 1.0 clips nothing, which gives calibrated probabilities
         but twice as much noise as ``clip=0.5``. With more than two classes, only the methods "gradient" and "sgd" can
-        clip; their default is about 0.35.
+        clip gradients; their default is about 0.35.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     n : int, default=None
-        Public number of records for the plan under add_remove, where it is never compared with the data. Under
-        replace_one, n is the number of rows.
+        Public number of records, on which the plan is based under add_remove; it is never compared with the data. Under
+        replace_one, the number of rows is used, and ``n`` must be None or equal to it.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged. Copies of the estimator in other processes charge the same
         `dperm.ledger.Ledger`. None charges nothing.
@@ -209,8 +212,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         With two classes and the default ``clip`` of 1/2, the probabilities are overconfident. Clipping reduces the
         influence of records on the wrong side of the boundary, so the fitted coefficients are too large. For example,
         where 9 of 10 records are positive, the predicted probability is about 0.944. More records or a larger epsilon
-        do not correct this; ``clip=1.0`` does, with twice as much noise. With more than two classes, the probabilities
-        are not calibrated either if gradients were clipped.
+        do not correct this bias. ``clip=1.0`` avoids the bias, with twice as much noise. With more than two classes,
+        the probabilities are not calibrated either if gradients were clipped.
 
         Parameters
         ----------
@@ -263,10 +266,10 @@ class PrivateLinearSVC(PrivateLinearClassifier):
     Parameters
     ----------
     loss : {"huber_hinge", "smoothed_hinge", "hinge"}, default="huber_hinge"
-        "huber_hinge" smooths the hinge with a parabola; "smoothed_hinge" is twice differentiable; "hinge" has a kink,
-        which only the methods "gradient", "sgd" and "posterior" allow.
+        Loss function. "huber_hinge" replaces the kink of the hinge loss by a parabola. "smoothed_hinge" is twice
+        differentiable. "hinge" has a kink, and only the methods "gradient", "sgd" and "posterior" allow it.
     width : float, default=0.5
-        Half the width of the margin interval in which the kink is smoothed; not used for "hinge".
+        Half the width of the interval of margins in which the loss is smoothed; not used for "hinge".
     epsilon, delta, adjacency, method, feature_norm, bounds, C, clip, fit_intercept
         See `PrivateLogisticRegression`.
     n, ledger, invalid, fitted_transformers, allow_unprotected_scores, random_state, classes, class_weight

@@ -41,10 +41,9 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         Whether to return a compressed sparse row matrix.
     unseen : {"other", "raise"}, default="other"
         Treatment by ``transform`` of undeclared categories, and of missing values that a column does not allow. "raise"
-        raises DataError. "other" encodes them so that the norm of the row stays at most ``norm``: an undeclared
-        category by the indicator of ``other`` if the column declares it, and all other such values by features that are
-        all 0. ``fit_transform`` always raises DataError for such values. Numbers outside their bounds are always
-        clipped.
+        raises DataError. With "other", an undeclared category is encoded as the category ``other`` if the column
+        declares one. In all other cases, the features of the column are 0. The norm of the row stays at most ``norm``.
+        ``fit_transform`` always raises DataError for such values. Numbers outside their bounds are always clipped.
 
     Attributes
     ----------
@@ -85,16 +84,17 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def encoding_facts(self) -> EncodingFacts:
-        """Public facts that are attached to the encoded rows, for an estimator with ``feature_norm="auto"``."""
+        """Public facts attached to the encoded rows, which an estimator with ``feature_norm="auto"`` reads."""
         return EncodingFacts(self._public(), sparse=self.sparse, unseen=self.unseen)
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Check the declarations, and check that the table has the declared columns, without reading any entry.
+        """Check the declarations, and that the table has the declared columns. No entry of the table is read.
 
         Parameters
         ----------
         X
-            pandas or polars data frame, Arrow table, mapping of names to columns, `dperm.data.Table`, or frame of Dask.
+            pandas or polars data frame, Arrow table, mapping of names to columns, `dperm.data.Table`, or Dask data
+            frame.
         y
             Ignored.
 
@@ -124,7 +124,8 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X
-            pandas or polars data frame, Arrow table, mapping of names to columns, `dperm.data.Table`, or frame of Dask.
+            pandas or polars data frame, Arrow table, mapping of names to columns, `dperm.data.Table`, or Dask data
+            frame.
         y
             Ignored.
 
@@ -132,8 +133,9 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         -------
         ndarray, csr_array or EncodedTable
             Features of shape (n_samples, n_features). The returned array, and any subset of its rows, passes ``norm``
-            on to an estimator with ``feature_norm="auto"``. A `dperm.data.Table` or a frame of Dask becomes an
-            `dperm.data.encoded_table.EncodedTable`: a fit encodes its rows while it reads them, and raises the errors.
+            on to an estimator with ``feature_norm="auto"``. For a `dperm.data.Table` or a Dask data frame, the result
+            is a `dperm.data.encoded_table.EncodedTable`. Its rows are encoded only when an estimator is fitted to them,
+            and errors in the data are raised then.
 
         Raises
         ------
@@ -149,12 +151,13 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X
-            pandas or polars data frame, Arrow table, mapping of names to columns, `dperm.data.Table`, or frame of Dask.
+            pandas or polars data frame, Arrow table, mapping of names to columns, `dperm.data.Table`, or Dask data
+            frame.
 
         Returns
         -------
         ndarray, csr_array or EncodedTable
-            Features of shape (n_samples, n_features), see `fit_transform`.
+            Features of shape (n_samples, n_features); see `fit_transform`.
 
         Raises
         ------

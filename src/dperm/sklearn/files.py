@@ -62,7 +62,8 @@ def save(
     path
         File to write.
     schema
-        Schema stored beside the model, which then predicts tables. The record receives the feature names.
+        Schema to store in the file, so that the stored model predicts from tables. The record then receives the feature
+        names.
     overwrite
         Whether to replace an existing file; otherwise FileExistsError is raised.
     allocated
@@ -93,7 +94,7 @@ def save(
 def largest_size(schema: Schema) -> int:
     """Return an upper bound on the size in bytes of a model with this schema, before the fit.
 
-    It counts arrays, the repeated names, and a fixed allowance for parameters, record and receipt.
+    The bound counts the arrays, the names, and a fixed allowance for parameters, record and receipt.
     """
     names, target = schema.encoder.feature_names, schema.target
     classes = 0 if target is None or target.classes is None else len(target.classes)
@@ -124,7 +125,7 @@ def load(kind: type[Estimator], path: str | os.PathLike[str]) -> Estimator:
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """Return the fitted model stored in a file, whatever the class of the model.
+    """Return the fitted model stored in a file. The file determines the class of the model.
 
     Parameters
     ----------
@@ -134,10 +135,10 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator or Pipeline
-        A model that was stored with the schema of its table, for example by ``dperm fit``, is returned as a fitted
-        `sklearn.pipeline.Pipeline` with the steps "encoder" and "model". The pipeline predicts from raw tables (a data
-        frame, or a mapping of names to columns), as ``dperm predict`` does. Other files contain only an estimator,
-        which predicts from features.
+        A fitted `sklearn.pipeline.Pipeline` with the steps "encoder" and "model", if the model was stored with the
+        schema of its table, for example by ``dperm fit``. The pipeline predicts from raw tables (a data frame, or a
+        mapping of names to columns), as ``dperm predict`` does. Without a schema, the fitted estimator alone, which
+        predicts from features.
 
     Raises
     ------
@@ -149,7 +150,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
 
 def save_model(pipeline: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write the encoder and the model to one file, which `load_model` and ``dperm predict`` read.
+    """Write a fitted model, with its encoder if there is one, to a file for `load_model` and ``dperm predict``.
 
     Parameters
     ----------
@@ -165,8 +166,8 @@ def save_model(pipeline: Any, path: str | os.PathLike[str], *, overwrite: bool =
     Raises
     ------
     ParameterError
-        If ``path`` exists and ``overwrite`` is False, or if ``pipeline`` is none of these objects, is not fitted, or
-        has an encoder that was replaced after the fit.
+        If ``path`` exists and ``overwrite`` is False, or if ``pipeline`` is not one of these objects, is not fitted, or
+        contains an encoder that was replaced after the fit.
 
     Examples
     --------
@@ -198,12 +199,12 @@ def save_model(pipeline: Any, path: str | os.PathLike[str], *, overwrite: bool =
 
 
 def load_stored(path: str | os.PathLike[str]) -> StoredModel:
-    """Return the fitted estimator in a file, and the schema stored beside it.
+    """Return the fitted estimator in a file, and the schema in the file if there is one.
 
     Raises
     ------
     ModelFormatError
-        As `load_model` does.
+        In the same cases as in `load_model`.
     """
     from dperm import sklearn
 

@@ -33,20 +33,22 @@ if TYPE_CHECKING:
     import os
 
 OWN = "dperm"
-"""Package whose fitted models have public classes and label ranges: they were declared or released."""
+"""Name of this package. Classes and label ranges of its fitted models are public: they were declared or released."""
 
 
 @final
 class PrivateMetrics(MetricPlots, BaseEstimator):
     """Measure a fitted model on private records, with one guarantee for all metrics.
 
-    An evaluation releases one noisy histogram or vector of sums (T85, T88). All metrics are computed from this release:
-    accuracy, confusion matrix, ROC curve, calibration, Brier score and log loss of a classifier, or R^2 and errors of a
-    regression. The interval of a metric accounts for both sampling variation and privacy noise.
+    An evaluation releases one noisy vector: histograms for a classification (T85), or sums for a regression (T88). All
+    metrics are computed from this release: accuracy, confusion matrix, ROC curve, calibration, Brier score and log loss
+    of a classification, or R^2 and errors of a regression. The interval of a metric accounts for both sampling
+    variation and privacy noise.
 
-    The model must not have been trained on the evaluated records; this cannot be checked. If independent, secret coin
-    flips chose the records for evaluation, these records cost no budget of the training records (T71). Otherwise the
-    evaluation and the fit are two releases about the same data.
+    The model must not have been trained on the evaluated records; dperm cannot check this. If independent, secret coin
+    flips divided the records into training and evaluation records, the fit and the evaluation together cost the larger
+    of the two privacy losses, not their sum (T71). Otherwise the evaluation and the fit are two releases about the same
+    data.
 
     Parameters
     ----------
@@ -68,17 +70,18 @@ class PrivateMetrics(MetricPlots, BaseEstimator):
         Mapping from the name of one column to a list of its public groups, such as {"sex": ["female", "male"]}. Metrics
         are also computed for each group, and for the group "other" of all remaining records.
     bins : "auto", int or sequence of float, default="auto"
-        Even number of score bins, or their edges from 0 to 1, including 0.5. A number gives bins of equal width in
-        asinh(log-odds / 2), which are finer near 0 and 1. "auto" uses 20 bins. If the number of records is public,
-        "auto" uses 10 bins where noise dominates, and 40 bins above 50,000 records.
+        Bins of the scores of a classification: "auto", an even number of bins, or increasing edges from 0 to 1,
+        including 0.5. For a number, the bins have equal width in asinh(log-odds / 2), so they are narrower near 0 and
+        1. "auto" uses 20 bins. If the number of records is public, "auto" uses 10 bins if noise dominates, and 40 bins
+        above 50,000 records.
     level : float, default=0.95
-        Nominal coverage of each interval, in [0.5, 0.9999].
+        Nominal coverage probability of each interval, in [0.5, 0.9999].
     clip : float, default=0.01
         Smallest probability p in the log loss, in [1e-6, 0.25]; probabilities are clipped to [p, 1 - p].
     public_n : bool, default=True
         Whether the number of evaluated records is public under replace_one. A public number is used for the intervals
-        and the bins. Pass False if secret coin flips chose the records. Ignored under add_remove, where the number is
-        private.
+        and the bins. Pass False if secret coin flips chose the evaluated records. Ignored under add_remove, where the
+        number is private.
     ledger : Ledger or budget in memory, default=None
         Budget to which an evaluation is charged.
     random_state : int, Generator or RandomState, default=None
@@ -148,8 +151,8 @@ class PrivateMetrics(MetricPlots, BaseEstimator):
         Parameters
         ----------
         model : fitted model, default=None
-            Model of dperm whose classes or label range the plan uses; not needed if ``classes`` or ``label_range`` is
-            declared.
+            Fitted model of dperm, from which the plan takes the classes or the label range; not needed if ``classes``
+            or ``label_range`` is declared.
         n : int, default=None
             Number of evaluated records, if it is public. This number affects the intervals and the bins, but not the
             noise.
@@ -183,9 +186,9 @@ class PrivateMetrics(MetricPlots, BaseEstimator):
     ) -> Self:
         """Measure a fitted model on private records, and charge the release to ``ledger``.
 
-        The scores of a classifier are those of ``predict_proba``. If the classifier has no such method, the scores of
-        ``decision_function`` are mapped to [0, 1] by the logistic function, or by the softmax function for more than
-        two classes. Brier score, log loss and calibration then refer to the mapped scores.
+        The scores of a classifier are the probabilities from ``predict_proba``. If the classifier has no such method,
+        the scores from ``decision_function`` are mapped to [0, 1] by the logistic function, or by the softmax function
+        for more than two classes. Brier score, log loss and calibration then refer to the mapped scores.
 
         Parameters
         ----------
@@ -196,10 +199,11 @@ class PrivateMetrics(MetricPlots, BaseEstimator):
         y : array-like, default=None
             True labels; not needed if ``target`` is given.
         target : str, default=None
-            Name of the column of X that contains the true labels. The record and the statement contain this name, or
+            Name of the column of X that contains the true labels. ``record_`` and the statement contain this name, or
             the name of y if y is a series.
         groups : array-like, default=None
-            Group of each record. None takes the groups from the column of X that the constructor's ``groups`` names.
+            Group of each record, if groups are declared. None takes the groups from the column of X that the parameter
+            ``groups`` of the constructor names.
 
         Returns
         -------

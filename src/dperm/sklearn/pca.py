@@ -39,9 +39,10 @@ _COMPONENTS = "It is the number of directions, at most the number of columns."
 class PrivatePCA(TransformerMixin, BaseEstimator):
     """Project rows onto private principal directions: eigenvectors of a noisy second-moment matrix (T78).
 
-    Rows longer than ``feature_norm`` are scaled down to this norm. The second moment is taken about the origin, so
-    center the columns with public numbers first, or use `PrivateScaler`. Computing the eigenvectors is post-processing.
-    The eigenvectors are orthonormal, so projecting a row never increases its norm.
+    Rows with a norm above ``feature_norm`` are scaled down to this norm. The second moment is taken about the origin,
+    so center the columns with public numbers first, or use `PrivateScaler`. Computing the eigenvectors is
+    post-processing and costs no privacy. The eigenvectors are orthonormal, so projecting a row never increases its
+    norm.
 
     Parameters
     ----------
@@ -52,13 +53,14 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
     delta : float, default=1e-6
         Delta of the guarantee, greater than 0.
     feature_norm : float or "auto", default=1.0
-        Public bound on the norm of a row; longer rows are scaled down to this bound. "auto" uses the bound that an
-        encoder or scaler has attached to the rows, as in a pipeline.
+        Public bound on the L2 norm of a row; longer rows are scaled down to this bound. "auto" uses the bound that an
+        encoder or scaler of dperm has attached to the rows, as in a pipeline.
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     n : int, default=None
-        Public number of records under add_remove; never compared with the data. With None, a noisy number of records is
-        released too, which raises the noise by a factor of sqrt(2). Under replace_one, n is the number of rows.
+        Public number of records under add_remove, where it is never compared with the data. With None, a noisy number
+        of records is released too, which raises the noise by a factor of sqrt(2). Under replace_one, the number of rows
+        is used, and ``n`` must be None or equal to it.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
     random_state : int, Generator or RandomState, default=None
@@ -69,7 +71,8 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
     components_ : ndarray of shape (n_components, n_features)
         Orthonormal directions, in order of decreasing ``explained_variance_``.
     explained_variance_ : ndarray of shape (n_components,)
-        Noisy mean of the squared projections onto each direction. The noise inflates the largest values.
+        Noisy mean of the squared projections onto each direction. The noise makes the largest values too large on
+        average.
     norm_ : float
         Bound on the norm of every projected row: ``feature_norm``, or with "auto" the bound attached to X.
     moment_ : ndarray of shape (n_features, n_features)
@@ -77,7 +80,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
     guarantee_ : ApproxDP or None
         Guarantee of the release; None for a seeded fit.
     plan_ : Covariance
-        Plan of the release, made from public numbers, with its ``event``.
+        Plan of the release, made from public numbers, with ``event``.
     record_ : Record
         Public facts of the release.
     n_features_in_ : int
@@ -117,7 +120,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def plan(self, columns: int, n: int | None = None) -> Covariance:
-        """Return the planned release, computed from public numbers alone.
+        """Return the plan of the release, computed from public numbers alone.
 
         Parameters
         ----------
@@ -129,7 +132,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         Returns
         -------
         Covariance
-            Planned release with ``event`` and ``standard_error``.
+            Plan with ``event`` and ``standard_error``.
         """
         goal = parameters.goal_of(self.epsilon, self.delta, self.adjacency)
         if goal is None:
@@ -182,9 +185,9 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         DataError
             If X is not a matrix of finite numbers, or is sparse and does not come from an encoder. Nothing is charged.
         LeakError
-            If a pipeline fitted an earlier transformer to the private data without a guarantee, if the release of an
-            earlier transformer was charged to another account, or if scikit-learn evaluates the model of the pipeline
-            on the private data. Nothing is charged.
+            If a pipeline fitted an earlier transformer to the private data without a guarantee, if ``ledger`` is given
+            and the release of an earlier transformer was not charged to the same account, or if scikit-learn evaluates
+            the model of the pipeline on the private data. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the release. Nothing is charged.
         """
@@ -221,7 +224,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the projections of the rows, with norm at most ``norm_``; longer rows are scaled down first.
+        """Return the projections of the rows. Rows with a norm above ``norm_`` are scaled down first.
 
         Parameters
         ----------
@@ -231,8 +234,9 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_components)
-            Projections. The array, and any subset of its rows, passes ``norm_`` on to an estimator with
-            ``feature_norm="auto"``, together with the classes or the label range that an earlier encoder released.
+            Projections, with norm at most ``norm_``. The array, and any subset of its rows, passes ``norm_`` on to an
+            estimator with ``feature_norm="auto"``. It also passes on the classes or the label range that an earlier
+            encoder released.
         """
         check_is_fitted(self)
         facts = facts_of(X)
@@ -249,7 +253,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
 
     @property
     def encoding_facts(self) -> EncodingFacts:
-        """Released facts that are attached to the projected rows, with the guarantee of the release."""
+        """Released facts that are attached to the projected rows, including the guarantee of the release."""
         check_is_fitted(self)
         own = {"release_digest": self._digest, "n_components": len(self.components_)}
         return EncodingFacts(
@@ -263,7 +267,7 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
 
     @property
     def statement_(self) -> Statement:
-        """All fields of the privacy statement on the release, as plain data."""
+        """Privacy statement of the release: all fields as plain data."""
         check_is_fitted(self)
         return statement(self.release_)
 

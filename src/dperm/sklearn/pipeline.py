@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Chosen steps on a raw table under one guarantee: private schema, model and metrics (T70, T71)."""
+"""Pipeline of user-defined steps on a raw table under one guarantee: schema, model and metrics (T70, T71)."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -54,18 +54,18 @@ def _is_classification(pipeline: "PrivatePipeline") -> bool:
 class PrivatePipeline(_BaseComposition, PrivateTableModel):
     """Pipeline of a private schema, a linear model of your choice and private metrics, under one guarantee.
 
-    The pipeline is fitted to a raw table. `PrivateTableClassifier` and `PrivateTableRegressor` are the special cases of
-    logistic and linear regression. In a pipeline of scikit-learn, each private step is charged separately. Here, all
-    steps are charged together, which costs less (T70). The metrics are computed from held-out records alone, at no
-    further cost (T71).
+    The pipeline is fitted to a raw table. `PrivateTableClassifier` and `PrivateTableRegressor` are the special cases
+    with logistic and linear regression. In a scikit-learn pipeline, each private step is charged separately. Here, all
+    steps are charged together, which costs less (T70). The metrics are computed from held-out records alone and add
+    nothing to the privacy cost (T71).
 
     Parameters
     ----------
     steps : list of (str, estimator)
-        A `PrivateTableEncoder` or, if all columns are declared, a `PublicTableEncoder`; then a private linear model.
-        Set ``columns`` and ``encoding`` in the encoder. Set ``method``, ``clip``, the parameters of the loss, and
-        ``classes`` or ``label_range`` (if they are public) in the model. Leave all other parameters of the steps at
-        their defaults; the pipeline sets them.
+        Two pairs of a name and a step. The first step is a `PrivateTableEncoder` or, if all columns are declared, a
+        `PublicTableEncoder`. The second step is a private linear model. Set ``columns`` and ``encoding`` in the
+        encoder. Set ``method``, ``clip``, the parameters of the loss, and ``classes`` or ``label_range`` (if they are
+        public) in the model. Leave all other parameters of the steps at their defaults; the pipeline sets them.
     epsilon : float, default=1.0
         Privacy-loss bound of the schema, the model and the metrics together.
     delta : float, default=1e-6
@@ -73,7 +73,8 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     most_classes : int, default=2
-        Upper limit on the number of classes; it must be public. Records of rarer classes contribute nothing.
+        Public upper limit on the number of classes. If more classes are found, the records of the rarest ones do not
+        contribute to the model.
     n : int, default=None
         Public number of records under add_remove, where it is never compared with the data.
     invalid : {"raise", "drop"}, default="raise"
@@ -172,7 +173,7 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
 
     @available_if(_is_classification)  # type: ignore[untyped-decorator]
     def decision_function(self, X: object) -> Floats:
-        """Return the scores of the rows: one score per row for two classes, one column per class for more classes.
+        """Return the scores of the rows: one score per row for two classes, or one column per class for more classes.
 
         Parameters
         ----------
@@ -183,7 +184,7 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         return np.asarray(self.model_.decision_function(rows))
 
     def score(self, X: object, y: object) -> float:
-        """Return the accuracy of a classifier, or R^2 of a regression.
+        """Return the accuracy of the predictions of a classifier, or R^2 of those of a regression.
 
         If the rows are private, this score is NOT PRIVATE; use ``metrics_`` instead.
 

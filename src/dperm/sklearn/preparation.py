@@ -46,15 +46,16 @@ from dperm.sklearn.table_groups import (
 )
 
 LABELS = "y"
-"""Name of the target where y is passed apart from the table and has no name of its own."""
+"""Name of the target if y is passed separately from the table and has no name of its own."""
 
 
 @final
 class PrivateTableEncoder(TransformerMixin, BaseEstimator):
-    """Find the kinds, ranges, bins, categories and classes of a raw table privately, and encode the table.
+    """Find a schema of a raw table privately, and encode the table.
 
-    Only the column names have to be public and, under replace_one, the number of records. ``fit`` releases one private
-    schema for all columns at once (T72-T75). ``transform`` learns nothing from the data, and encodes any table with the
+    The schema contains the kind of each column (numbers or categories), ranges, bins, categories and classes. Only the
+    column names must be public and, under replace_one, also the number of records. ``fit`` releases one private schema
+    for all columns at once (T72-T75). ``transform`` learns nothing from the data, and encodes any table with the
     columns of the fit. Each cell is read on its own, so one record cannot change how another record is read.
 
     Parameters
@@ -66,11 +67,12 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     columns : mapping of str to Numeric or Categorical, default=None
-        Public declarations of some columns. Declared columns cost nothing; their values must satisfy the declarations.
+        Public declarations of some columns, by column name. Declared columns cost no privacy. Their values must satisfy
+        the declarations.
     task : {"classification", "regression"}, default=None
         Kind of y. If given, ``fit(X, y)`` also finds the classes or the range of y. None ignores y.
     most_classes : int, default=100
-        Upper limit on the number of classes; it must be public. Rarer classes are left out.
+        Public upper limit on the number of classes. If more classes are found, the rarest ones are left out.
     encoding : {"auto", "bins", "scaled"}, default="auto"
         Encoding of undeclared columns of numbers, as in `PrivateTableClassifier`. With "scaled", rows are scaled down
         to a private median of their norms (T76). "auto" chooses "scaled" for more than 200 feature columns, and "bins"
@@ -108,8 +110,9 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    ``fit`` also reads a table of `dperm.data.table`, or a Dask frame, in row groups, and releases the same numbers as
-    for the same records in memory (T203); see `PrivateTableClassifier`. ``transform`` encodes tables in memory only.
+    ``fit`` reads a table from `dperm.data.table`, or a Dask data frame, in row groups instead of as a whole. It
+    releases the same numbers as for the same records in memory (T203); see `PrivateTableClassifier`. ``transform``
+    accepts only tables in memory.
 
     See Also
     --------
@@ -189,10 +192,10 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         ----------
         X : table
             pandas or polars data frame, Arrow table, mapping of names to columns, table of any size from
-            `dperm.data.table`, or Dask frame.
+            `dperm.data.table`, or Dask data frame.
         y : array-like or str, default=None
-            Labels, one for each record; required if ``task`` is given, otherwise ignored. For a table of
-            `dperm.data.table`, the name of a column.
+            Labels, one for each record; required if ``task`` is given, otherwise ignored. For a table from
+            `dperm.data.table`, the name of the column with the labels.
 
         Returns
         -------
@@ -205,9 +208,9 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
             If X is not a table with columns of equal length, or a declared column violates its declaration. Nothing is
             charged. Cell values of undeclared columns never cause an error.
         LeakError
-            If an earlier step of the pipeline was fitted to the private data without a guarantee, or was charged to
-            another account, or if scikit-learn evaluates the model of the pipeline on the private data. Nothing is
-            charged.
+            If a pipeline fitted an earlier transformer to the private data without a guarantee, if ``ledger`` is given
+            and the release of an earlier transformer was not charged to the same account, or if scikit-learn evaluates
+            the model of the pipeline on the private data. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the preparation. Nothing is charged.
         """
@@ -278,13 +281,14 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : table
-            Table with the columns of the fit. Unseen values count as "other", and no cell value causes an error.
+            Table with the columns of the fit. Unseen categories are encoded as the category "other", and no cell value
+            causes an error.
 
         Returns
         -------
         ndarray or csr_array
             Features. The returned array, and any subset of its rows, passes ``norm_``, ``classes_`` and
-            ``label_range_`` on to an estimator with ``feature_norm="auto"``, ``classes="auto"`` or
+            ``label_range_`` on to an estimator with ``feature_norm="auto"``, ``classes="auto"`` and
             ``label_range="auto"``.
         """
         check_is_fitted(self)
@@ -309,7 +313,7 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def encoding_facts(self) -> EncodingFacts:
-        """Released facts that are attached to the encoded rows, with the guarantee of the release."""
+        """Released facts that are attached to the encoded rows, including the guarantee of the release."""
         check_is_fitted(self)
         return EncodingFacts(
             self.encoder_,
@@ -336,7 +340,7 @@ class PrivateTableEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def statement_(self) -> Statement:
-        """All fields of the privacy statement on the preparation, as plain data."""
+        """Privacy statement of the preparation: all fields as plain data."""
         check_is_fitted(self)
         return statement(self.release_)
 

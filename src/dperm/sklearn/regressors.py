@@ -32,8 +32,8 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     def predict(self, X: Any) -> Floats:
         """Return the prediction for each row, in the units of y.
 
-        The prediction is the inner product with ``coef_`` plus ``intercept_``. Rows are not clipped. Predictions are
-        clipped to ``label_range`` if ``clip_predictions`` is True.
+        The prediction is the inner product of the row with ``coef_``, plus ``intercept_``. Rows are neither clipped nor
+        scaled down. Predictions are clipped to ``label_range`` if ``clip_predictions`` is True.
 
         Parameters
         ----------
@@ -54,7 +54,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         return np.clip(found, known.low, known.high)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2 of the predictions.
+        """Return the coefficient of determination R^2 of the predictions.
 
         If X and y are private, the score is **not covered by the guarantee**.
 
@@ -70,7 +70,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         Returns
         -------
         float
-            R^2 of the predictions.
+            R^2 of the predictions, at most 1.
         """
         return float(super().score(X, inputs.numbers_of(y), sample_weight))
 
@@ -109,22 +109,23 @@ class PrivateLinearRegression(PrivateLinearRegressor):
     delta : float, default=1e-6
         Delta of the guarantee, far smaller than 1 divided by the number of records; 0.0 requests a pure guarantee.
     adjacency : {"replace_one", "add_remove"} or Adjacency, default="replace_one"
-        Neighbouring relation: "replace_one" (n is public) or "add_remove" (n is private).
+        Neighbouring relation: "replace_one" (the number of records is public) or "add_remove" (it is private).
     method : str or method object, default="auto"
-        "auto" (chosen from public numbers), a name ("objective", "output", "gradient", "sgd", "bolt_on", "posterior";
-        for `PrivateLinearRegression` also "sufficient", which clips no gradients), or a method object of
+        "auto" (chosen from public numbers), a name ("objective", "output", "gradient", "sgd", "bolt_on" or "posterior";
+        for `PrivateLinearRegression` also "sufficient", which does not clip gradients), or a method object of
         `dperm.methods`.
     feature_norm : float or "auto", default=None
-        Public L2 norm to which longer rows are scaled down. With neither ``feature_norm`` nor ``bounds`` it is 1.0,
-        and ``fit`` warns. "auto" takes the norm that a transformer of dperm has attached to the rows, such as
-        `PublicTableEncoder`, `PrivateTableEncoder` or `PrivateScaler`.
+        Public L2 norm to which longer rows are scaled down. If neither ``feature_norm`` nor ``bounds`` is given, the
+        norm is 1.0, and ``fit`` warns. "auto" takes the norm that a transformer of dperm, such as `PublicTableEncoder`,
+        `PrivateTableEncoder` or `PrivateScaler`, has attached to the rows.
     bounds : (low, high), list of pairs, or mapping of names to pairs, default=None
-        Public bounds of the columns. Columns are clipped to these bounds and scaled to [-1, 1] internally; coefficients
-        are in the original units.
+        Public bounds of the columns: one pair for all columns, or one for each. Columns are clipped to these bounds and
+        scaled to [-1, 1] internally. The fitted coefficients are in the original units.
     C : float, default=None
-        Inverse regularization 1/Lambda, for the sum (not the mean) of the losses, with labels and columns scaled as
-        described under ``label_range`` and ``bounds``; None lets the plan choose it. The intercept is regularized too,
-        towards the middle of ``label_range``.
+        Inverse 1/Lambda of the regularization strength. The objective is the sum (not the mean) of the losses plus
+        Lambda/2 times the squared norm of the coefficients, with labels and columns scaled as described under
+        ``label_range`` and ``bounds``. None lets the plan choose C. The intercept is regularized too, towards the
+        middle of ``label_range``.
     clip : float, default=None
         Residual beyond which gradients are clipped, as a fraction of half the width of ``label_range``, in (0, 1]. The
         value applies to rows of the largest norm; shorter rows are clipped at larger residuals. Noise is proportional
@@ -133,8 +134,8 @@ class PrivateLinearRegression(PrivateLinearRegressor):
         Whether to fit an intercept. Without a fitted intercept, the middle of ``label_range`` is the prediction for a
         row in the middle of ``bounds``, or for a row of zeros if there are no ``bounds``.
     n : int, default=None
-        Public number of records for the plan under add_remove, where it is never compared with the data. Under
-        replace_one, n is the number of rows.
+        Public number of records, on which the plan is based under add_remove; it is never compared with the data. Under
+        replace_one, the number of rows is used, and ``n`` must be None or equal to it.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged. Copies of the estimator in other processes charge the same
         `dperm.ledger.Ledger`. None charges nothing.
@@ -215,8 +216,8 @@ class PrivateHuberRegressor(PrivateLinearRegressor):
     Parameters
     ----------
     kappa : float, default=None
-        Residual at which the loss becomes linear, in the units of y. ``kappa`` bounds the influence of a record, so the
-        noise is proportional to ``kappa``. None means a quarter of the width of ``label_range``.
+        Absolute residual above which the loss is linear, in the units of y. ``kappa`` bounds the influence of a record,
+        so the noise is proportional to ``kappa``. None means a quarter of the width of ``label_range``.
     clip : float, default=None
         Clipping norm of a record's gradient, as a fraction of the largest possible norm, in (0, 1]; None and 1.0
         disable clipping.
@@ -254,8 +255,9 @@ class PrivateHuberRegressor(PrivateLinearRegressor):
 class PrivateQuantileRegressor(PrivateLinearRegressor):
     """Differentially private linear quantile regression with the pinball loss.
 
-    The loss has a kink, so methods that require a smooth loss reject it, and ``epsilon=inf`` is not available. "auto"
-    uses gradient perturbation, or DP-SGD for large data. Both methods require delta > 0 and a public n.
+    The pinball loss has a kink, so methods that require a smooth loss reject it, and ``epsilon=inf`` is not available.
+    ``method="auto"`` uses gradient perturbation, or DP-SGD for large data. Both of these methods require delta > 0 and
+    a public number of records.
 
     Parameters
     ----------

@@ -41,10 +41,11 @@ UNKNOWN_BOUNDS = (-1.0, 1.0)
 class PrivateScaler(TransformerMixin, BaseEstimator):
     """Scale the columns of a wide table of numbers privately, and scale its rows down to a private norm.
 
-    An entry becomes (x - median) / spread, clipped to [-1, 1]. Missing cells, text and infinities become 0. The spread
-    is the larger of the distances from the median to the 0.02 and 0.98 quantiles. Rows longer than a private median of
-    the row norms are scaled down to this median. The medians, the spreads and the norm form one release with one
-    guarantee (T72, T74, T76). Columns in which no range is found are left out.
+    An entry x becomes (x - median) / spread, clipped to [-1, 1], with the private median and spread of its column.
+    Missing cells, text and infinities become 0. The spread is the larger of the distances from the median to the 0.02
+    and 0.98 quantiles. Rows with a norm above a private median of the row norms are scaled down to this median. The
+    medians, the spreads and the norm form one release with one guarantee (T72, T74, T76). Columns in which no range is
+    found are left out.
 
     Parameters
     ----------
@@ -55,11 +56,11 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     pooled : bool, default=False
-        Whether all columns share one scale, as the pixels of an image do. All columns then share one histogram with
-        much less noise, one median and one spread. Choose this without looking at the data.
+        Whether all columns have the same scale, like the pixels of an image. All columns then share one median, one
+        spread, and one histogram with much less noise. Choose this option without looking at the data.
     row_norm : bool, default=True
-        Whether to release a median of the row norms. False uses a bound that holds for every row: the square root of
-        the number of columns.
+        Whether to release a median of the row norms. If False, ``norm_`` is the square root of the number of scaled
+        columns, which bounds the norm of every row.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
     random_state : int, Generator or RandomState, default=None
@@ -72,7 +73,7 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
     center_, scale_ : ndarray
         Median and spread of each column; for columns that are left out, 0 and NaN.
     encoder_ : PublicEncoder
-        Public encoder of the columns, without the scaling of rows.
+        Encoder of the columns, computed from the release alone, without the scaling of rows.
     n_records_ : float
         Noisy number of records.
     guarantee_ : ApproxDP or None
@@ -155,9 +156,9 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
         DataError
             If X is not a table or a dense array. Nothing is charged.
         LeakError
-            If a pipeline fitted an earlier transformer to the private data without a guarantee, if the release of an
-            earlier transformer was charged to another account, or if scikit-learn evaluates the model of the pipeline
-            on the private data. Nothing is charged.
+            If a pipeline fitted an earlier transformer to the private data without a guarantee, if ``ledger`` is given
+            and the release of an earlier transformer was not charged to the same account, or if scikit-learn evaluates
+            the model of the pipeline on the private data. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the preparation. Nothing is charged.
         """
@@ -192,13 +193,13 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
 
     @property
     def encoding_facts(self) -> EncodingFacts:
-        """Released facts that are attached to the scaled rows: encoder, bound on the row norm and guarantee."""
+        """Released facts that are attached to the scaled rows: encoder, bound on the row norm, and guarantee."""
         check_is_fitted(self)
         return _facts(self, self.encoder_, length=self.norm_)
 
     @property
     def statement_(self) -> Statement:
-        """All fields of the privacy statement on the preparation, as plain data."""
+        """Privacy statement of the preparation: all fields as plain data."""
         check_is_fitted(self)
         return statement(self.release_)
 
@@ -226,8 +227,8 @@ class PrivateScaler(TransformerMixin, BaseEstimator):
 class PrivateBounds(TransformerMixin, BaseEstimator):
     """Find bounds on the columns of a table of numbers privately, for estimators that need ``bounds``.
 
-    The bounds are two private quantiles of each column (T72, T74). Wide bounds cost accuracy and narrow bounds clip
-    values, but neither costs privacy.
+    The bounds are two private quantiles of each column (T72, T74). Bounds that are too wide reduce accuracy, and bounds
+    that are too narrow clip values, but neither affects the guarantee.
 
     Parameters
     ----------
@@ -238,9 +239,9 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     quantiles : (float, float), default=(0.02, 0.98)
-        Levels of the lower and the upper quantile, in [0, 1].
+        Levels of the lower and the upper quantile, in [0, 1], with the lower level first.
     pooled : bool, default=False
-        Whether all columns share one scale; see `PrivateScaler`.
+        Whether all columns have the same scale; see `PrivateScaler`.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
     random_state : int, Generator or RandomState, default=None
@@ -249,7 +250,8 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     bounds_ : list of (low, high)
-        Bounds of each column, for ``bounds=`` of an estimator; (-1, 1) for columns in which no range is found.
+        Bounds of each column, for the argument ``bounds`` of an estimator; (-1, 1) for columns in which no range is
+        found.
     median_ : ndarray
         Private median of each column, within the bounds of the column; it replaces missing cells.
     n_records_ : float
@@ -321,9 +323,9 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
         DataError
             If X is not a table or a dense array. Nothing is charged.
         LeakError
-            If a pipeline fitted an earlier transformer to the private data without a guarantee, if the release of an
-            earlier transformer was charged to another account, or if scikit-learn evaluates the model of the pipeline
-            on the private data. Nothing is charged.
+            If a pipeline fitted an earlier transformer to the private data without a guarantee, if ``ledger`` is given
+            and the release of an earlier transformer was not charged to the same account, or if scikit-learn evaluates
+            the model of the pipeline on the private data. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the release. Nothing is charged.
         """
@@ -344,8 +346,8 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            Finite numbers within ``bounds_``. The array carries no bound on the row norm for ``feature_norm="auto"``,
-            so pass ``bounds_`` to an estimator as ``bounds``.
+            Finite numbers within ``bounds_``. The array does not pass on a bound on the row norm, so
+            ``feature_norm="auto"`` cannot be used. Pass ``bounds_`` to an estimator as ``bounds``.
         """
         check_is_fitted(self)
         read = canonical_columns(_columns_of(self, X), self.plan_.columns)
@@ -363,7 +365,7 @@ class PrivateBounds(TransformerMixin, BaseEstimator):
 
     @property
     def statement_(self) -> Statement:
-        """All fields of the privacy statement on the release, as plain data."""
+        """Privacy statement of the release: all fields as plain data."""
         check_is_fitted(self)
         return statement(self.release_)
 

@@ -74,41 +74,43 @@ class _SplitRecords:
 
 @final
 class PrivateSearch(BaseEstimator):
-    """Search over settings of a private estimator, with one guarantee for the model and the choice.
+    """Search over settings of a private estimator, with one guarantee for the model and the choice of its setting.
 
-    dperm searches over settings only in this class. The default settings are often as good as the result of a search,
-    because each training run of a search has a smaller epsilon and fewer records. `plan` states the cost of the search
-    before any data are read.
+    A setting is a set of parameter values. No other estimator of dperm searches over settings. The default settings are
+    often as good as the result of a search, because each training run of a search has a smaller epsilon and fewer
+    records. `plan` states the cost of the search before any data are read.
 
-    A secret random split divides the records into training and validation records. If there are two settings, both are
-    trained. If there are three or more, the number of trials is secret and random, and each trial draws its setting
-    independently. Each model is scored with noise on the validation records, and the model with the best score is
-    released with its setting and its score (T93). The other models and their scores are never released, and neither is
-    a random number of trials. The guarantee does not cover the running time, which can reveal the number of trials
-    (T80); do not publish the running time.
+    A secret random split divides the records into training and validation records. A trial trains a model with one
+    setting and scores it with noise on the validation records. If there are two settings, there is one trial for each.
+    If there are three or more, the number of trials is secret and random, and each trial draws its setting
+    independently. The model with the best score is released with its setting and its score (T93). The other models and
+    their scores are never released, and neither is a random number of trials. The guarantee does not cover the running
+    time, which can reveal the number of trials (T80), so do not publish the running time.
 
     Parameters
     ----------
     estimator : estimator or TrainingFunction
-        Unfitted private estimator. The search sets epsilon, delta, adjacency, n and ledger. Declare the classes or the
-        label range, except for models of raw tables. See `from_training` for training functions.
+        Unfitted private estimator. Leave its epsilon, delta, adjacency, n, ledger, random_state, groups,
+        allow_unprotected_scores and fitted_transformers at their defaults, because the search sets them. Declare the
+        classes or the label range, except for models of raw tables. See `from_training` for training functions.
     settings : mapping of str to sequence, or sequence of mappings
-        Either a mapping from parameter names to the values to try, in all combinations, or a list of settings. The
-        settings must be public.
+        Either a mapping from parameter names to lists of values, all combinations of which are settings, or a list of
+        settings. The settings must be public.
     epsilon : float, default=1.0
-        Privacy-loss bound of the whole search.
+        Privacy-loss bound of the whole search; smaller is more private.
     delta : float, default=1e-6
         Delta of the guarantee, greater than 0.
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     runs : Runs, default=None
-        Distribution of the number of trials, such as ``Runs.geometric(mean=10)``. With None, two settings are both
-        trained; for three or more settings, the number of trials has a negative binomial distribution for which the
-        best setting is tried with probability 0.9.
+        Distribution of the number of trials, such as ``Runs.geometric(mean=10)``. With None, two settings have one
+        trial each. For three or more settings, the number of trials then has a negative binomial distribution, chosen
+        so that the best setting is tried with probability 0.9.
     validation : float, default=0.15
-        Share of the records on which models are scored, at most 0.5.
+        Share of the records on which models are scored, in [0.001, 0.5].
     n : int, default=None
-        Public number of records under add_remove, where it is never compared with the data.
+        Public number of records under add_remove, where it is never compared with the data. Under replace_one, the
+        number of rows is used, and ``n`` must be None or equal to it.
     ledger : Ledger or budget in memory, default=None
         Budget to which the whole search is charged, as one entry, before the first training.
     random_state : int, Generator or RandomState, default=None
@@ -122,8 +124,8 @@ class PrivateSearch(BaseEstimator):
         Setting of the best model.
     best_score_ : float
         Noisy accuracy of the best model on the validation records. For a regression, the negative of the noisy mean
-        squared error, where each error is clipped at half the width of the label range. As the largest of several noisy
-        scores, it is biased upwards.
+        squared error, where each error is clipped at half the width of the label range. The score is biased upwards,
+        because it is the largest of several noisy scores.
     guarantee_ : ApproxDP or None
         Guarantee of the search; None for a seeded fit.
     profile_, record_, statement_
@@ -185,9 +187,9 @@ class PrivateSearch(BaseEstimator):
         predict: Callable[..., Any] | None = None,
         **options: Any,
     ) -> "PrivateSearch":
-        """Return a search over settings of a training function, for example of a PyTorch model.
+        """Return a search over settings of a training function, for example for a PyTorch model.
 
-        dperm cannot check that the function meets its guarantee; the statement says so.
+        dperm cannot check that the function meets its guarantee, and the privacy statement says so.
 
         Parameters
         ----------
@@ -196,14 +198,14 @@ class PrivateSearch(BaseEstimator):
             The training must meet ``goal``, an `ApproxDP`, and must not charge a ledger. Whether the function raises an
             error may depend only on released values.
         settings : mapping or sequence of mappings
-            Settings, as in the constructor.
+            Public settings, as for `PrivateSearch`.
         task : {"classification", "regression"}, default="classification"
             Kind of the labels.
         label_range : (low, high), default=None
             Public range of the labels of a regression.
         events : callable, default=None
-            Function ``events(setting, goal)`` that returns the event of the training. With None, only the (epsilon,
-            delta) of ``goal`` is accounted for, which costs more.
+            Function ``events(setting, goal)`` that returns the event of the training, for accounting. With None, the
+            accounting uses only the epsilon and delta of ``goal``, which costs more.
         predict : callable, default=None
             Function ``predict(model, X)``; None calls ``model.predict(X)``. Each prediction must depend on its own
             record alone, and no record may cause an error.
@@ -282,7 +284,7 @@ class PrivateSearch(BaseEstimator):
         y : array-like, default=None
             Labels, one for each record; not needed if ``target`` is given.
         target : str, default=None
-            Name of the column to predict, for models of raw tables.
+            Name of the column of X to predict, for models of raw tables.
 
         Returns
         -------
@@ -294,8 +296,9 @@ class PrivateSearch(BaseEstimator):
         DataError
             If the data violate a requirement of the estimator. Nothing is charged.
         LeakError
-            If scikit-learn evaluates the search on the private data, or if a pipeline fitted an earlier transformer to
-            the private data. Nothing is charged.
+            If scikit-learn evaluates the search on the private data, if a pipeline fitted an earlier transformer to the
+            private data without a guarantee, or if ``ledger`` is given and the release of an earlier transformer was
+            not charged to the same account. Nothing is charged.
         BudgetError
             If ``ledger`` does not cover the search. Nothing is charged.
         AssumptionError
@@ -393,7 +396,7 @@ class PrivateSearch(BaseEstimator):
     def score(self, X: Any, y: Any) -> float:
         """Return the accuracy of the best model, or R^2 for a regression.
 
-        If the records are private, this score is NOT PRIVATE.
+        If the records are private, this score is NOT PRIVATE; use `PrivateMetrics` instead.
 
         Parameters
         ----------
@@ -407,7 +410,7 @@ class PrivateSearch(BaseEstimator):
 
     @property
     def statement_(self) -> Statement:
-        """All fields of the privacy statement on the search, as plain data."""
+        """Privacy statement of the search: all fields as plain data."""
         check_is_fitted(self)
         found = getattr(self.best_estimator_, "statement_", None)
         return found if isinstance(found, Statement) else statement(self.release_)
@@ -415,14 +418,14 @@ class PrivateSearch(BaseEstimator):
     def write_statement(
         self, path: str | os.PathLike[str], *, fields: Mapping[str, object] | None = None, overwrite: bool = False
     ) -> None:
-        """Write the privacy statement on the search to a file.
+        """Write the privacy statement of the search to a file.
 
         Parameters
         ----------
         path : str or path-like
-            File to write; its suffix sets the format: .html, .md or .json.
+            File to write; its suffix sets the format: web page (.html), Markdown (.md) or JSON (.json).
         fields : mapping, default=None
-            Fields that only the user can know, such as curator.
+            Values of the fields that only the user can fill in, such as ``curator``, keyed by field name.
         overwrite : bool, default=False
             Whether to replace an existing file.
         """
@@ -519,7 +522,7 @@ class PrivateSearch(BaseEstimator):
 
 
 def without_privacy(estimator: Any) -> Any:
-    """Return an unfitted copy of an estimator, with the defaults of all parameters that a search sets.
+    """Return an unfitted copy of an estimator in which all parameters that a search sets have their defaults.
 
     Parameters
     ----------
@@ -532,12 +535,12 @@ def without_privacy(estimator: Any) -> Any:
 
 
 def expanded_settings(settings: Any) -> list[Mapping[str, object]]:
-    """Return the list of settings: all combinations of a mapping of values, or the settings themselves.
+    """Return the list of settings: all combinations of the values in a mapping, or a copy of a given list.
 
     Raises
     ------
     ParameterError
-        If a setting names a parameter that the search sets, or that all trials share.
+        If a setting contains a parameter that the search sets, or that must be the same for all trials.
     """
     if isinstance(settings, Mapping):
         lists = [_values(name, values) for name, values in settings.items()]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Logistic and linear regression on raw tables, with nothing public but the names of the columns (T70, T90)."""
+"""Logistic and linear regression on raw tables, of which only the column names need to be public (T70, T90)."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -38,10 +38,11 @@ from dperm.sklearn.table_groups import LabelRule
 class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
     """Logistic regression on raw tables, with no need for public bounds, categories or classes.
 
-    One release with one guarantee contains a private schema (kinds, ranges, bins, categories and classes, T72-T75), a
-    model of the encoded table, and the metrics of the model on held-out records (T71, T85). All noise levels are fixed,
-    and the budget is checked, before the table is read (T70). The budget is charged before any noise is drawn. The
-    column names must be public and, under replace_one, also the number of records.
+    One release with one guarantee contains a private schema, a model of the encoded table, and the metrics of the model
+    on held-out records (T71, T85). The schema contains the kind of each column (numbers or categories), ranges, bins,
+    categories and classes (T72-T75). All noise levels are fixed, and the budget is checked, before the table is read
+    (T70). The budget is charged before any noise is drawn. The column names must be public and, under replace_one, also
+    the number of records.
 
     Parameters
     ----------
@@ -52,32 +53,34 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     columns : mapping of str to Numeric or Categorical, default=None
-        Public declarations of some columns, which cost nothing.
+        Public declarations of some columns, by column name. Declared columns cost no privacy.
     classes : sequence of labels, default=None
-        Public labels, which cost nothing; None finds the labels privately.
+        Public classes, which cost no privacy; None finds the classes privately.
     most_classes : int, default=2
-        Upper limit on the number of classes; it must be public. Records of rarer classes contribute nothing.
+        Public upper limit on the number of classes. If more classes are found, the records of the rarest ones do not
+        contribute to the model.
     encoding : {"auto", "bins", "scaled"}, default="auto"
         Encoding of undeclared columns of numbers. "bins" uses indicators of bins in addition to the scaled number
         (T75). "scaled" uses the scaled number alone: (x - median) / spread, clipped to [-1, 1], as in `PrivateScaler`.
-        It suits wide tables, because rows are scaled down to a private median of their norms (T76). "auto" chooses
-        "scaled" for more than 200 feature columns, and "bins" otherwise.
+        "scaled" suits wide tables, because it scales long rows down to a private median of the row norms (T76). "auto"
+        chooses "scaled" for more than 200 feature columns, and "bins" otherwise.
     clip : float, default=None
         Clipping norm of a record's gradient, as in `PrivateLogisticRegression`.
     n : int, default=None
         Public number of records under add_remove, where it is never compared with the data.
     invalid : {"raise", "drop"}, default="raise"
-        Treatment of undeclared categories and of text in numeric columns of ``columns``, of missing values that a
-        declaration does not allow, and of labels outside ``classes``. "raise" raises DataError. With "drop", such
-        values count as missing or as ``other``, and records with such labels contribute nothing. Numbers outside their
-        bounds are always clipped.
+        Treatment of values that violate the declarations in ``columns`` (undeclared categories, text in columns of
+        numbers, and missing values that are not allowed), and of labels that are not in ``classes``. "raise" raises
+        DataError. With "drop", such values count as missing or as the category ``other``, and records with such labels
+        contribute nothing. Numbers outside their bounds are always clipped.
     holdout : float, default=0.1
-        Probability, at most 0.5, with which a secret coin flip makes a record an evaluation record. ``metrics_`` is
-        computed from the evaluation records alone, at no further cost (T71). With 0, all records are training records.
+        Probability in [0, 0.5] with which each record is held out for evaluation, by an independent secret coin flip.
+        ``metrics_`` is computed from these evaluation records alone and adds nothing to the privacy cost (T71). With 0,
+        all records are training records.
     groups : mapping of str to sequence, default=None
         Mapping from the name of one column of X to its public groups, such as ``{"region": ["north", "south"]}``.
-        ``metrics_`` then contains metrics for each group too, and the noise of all metrics grows by a factor of at most
-        sqrt(2).
+        ``metrics_`` then also contains metrics for each group, and the noise of all metrics grows by a factor of at
+        most sqrt(2).
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
     allow_unprotected_scores : bool, default=False
@@ -106,15 +109,16 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
 
     Notes
     -----
-    *Tables of any size.* ``fit`` also reads a table of `dperm.data.table`, or a Dask frame, in row groups. It releases
-    the numbers that it would release for the same records in memory, for any cuts into row groups and any engine
-    (T203). A pass counts the rows (only under replace_one). Further passes check the declared parts, count the profile,
-    the values and the row norms (only for "scaled"), encode the training records, and compute the metrics. Without
-    ``holdout``, the check and the profile are one pass, and there are no metrics. A row group that differs between two
-    passes is refused (T206).
+    *Tables of any size.* ``fit`` reads a table from `dperm.data.table`, or a Dask data frame, in row groups instead of
+    as a whole. For given random bits, it releases the same numbers as for the same records in memory. The numbers
+    depend neither on the division into row groups nor on the engine (T203). ``fit`` makes several passes over the
+    table. Under replace_one, the first pass counts the rows. Further passes check the declared columns and labels,
+    compute the histograms of the schema (with "scaled", also the histogram of the row norms), encode the training
+    records, and compute the metrics. If ``holdout`` is 0, the check and the first histograms share a pass, and there
+    are no metrics. ``fit`` raises DataError if a row group changes between two passes (T206).
 
-    The memory of a row group is bounded, except for a dictionary of the distinct values of each text column, such as a
-    column of names. The fitted model predicts tables in memory only.
+    The memory needed for a row group is bounded, except for a dictionary of the distinct values in each text column.
+    This dictionary is large for a column such as names. The fitted model can predict only tables in memory.
 
     Examples
     --------
@@ -194,8 +198,8 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes, one score per row; a positive score predicts ``classes_[1]``. With more than two classes,
-            one column of scores per class.
+            With two classes, one score per row, where a positive score predicts ``classes_[1]``. With more than two
+            classes, one column of scores per class.
         """
         rows = self._encoded(X)
         return np.asarray(self.model_.decision_function(rows))
@@ -244,8 +248,8 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
 class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
     """Linear regression on raw tables, with no need for public bounds, categories or a public label range.
 
-    One release with one guarantee contains a private schema (including the range of the labels), a model of the encoded
-    table, and the metrics of the model on held-out records (T88). See `PrivateTableClassifier`.
+    One release with one guarantee contains a private schema, which includes the range of the labels, a model of the
+    encoded table, and the metrics of the model on held-out records (T88). See `PrivateTableClassifier`.
 
     Parameters
     ----------
@@ -254,14 +258,14 @@ class PrivateTableRegressor(RegressorMixin, PrivateTableModel):
     clip : float, default=None
         Residual beyond which gradients are clipped, as in `PrivateLinearRegression`.
     invalid : {"raise", "drop"}, default="raise"
-        Treatment of undeclared categories and of text in numeric columns of ``columns``, of missing values that a
-        declaration does not allow and, if ``label_range`` is declared, of labels that are not numbers. "raise" raises
-        DataError. With "drop", such values count as missing or as ``other``, and records with such labels contribute
-        nothing. Numbers outside their bounds are always clipped.
+        Treatment of values that violate the declarations in ``columns`` (undeclared categories, text in columns of
+        numbers, and missing values that are not allowed) and, if ``label_range`` is declared, of labels that are not
+        numbers. "raise" raises DataError. With "drop", such values count as missing or as the category ``other``, and
+        records with such labels contribute nothing. Numbers outside their bounds are always clipped.
     label_range : (low, high), default=None
-        Public range of the labels, which costs nothing; None finds a range privately.
+        Public range of the labels, which costs no privacy; None finds a range privately.
     clip_predictions : bool, default=True
-        Whether ``predict`` clips predictions to the range of the labels.
+        Whether ``predict`` clips predictions to the declared or released range of the labels.
 
     Attributes
     ----------
@@ -338,7 +342,7 @@ MOST_CLASSES_HINT = "It is the upper limit on the number of classes, at least 2,
 
 
 def distinct_classes(classes: Sequence[Any] | None) -> list[Any]:
-    """Return the declared classes; raise ParameterError for classes that are equal or missing as cells."""
+    """Return the declared classes; raise ParameterError if two are equal as cells, or one is a missing value."""
     declared: list[Any] = declared_classes(classes).tolist()
     texts = [label_text(label) for label in declared]
     if len(set(texts)) < len(texts) or any(canonical_cell(label) is None for label in declared):

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of output, objective and gradient perturbation by their proved bounds, and the records each of them needs.
+"""Comparison of output, objective and gradient perturbation by proved bounds, and numbers of records that they need.
 
-The bounds are T57 and T48a for the population, T56a and T48 for the records themselves, all relative to reference
-coefficients of norm R0. They hold for linear models with convex, smooth and (objective perturbation with delta > 0)
-monotone losses, such as logistic loss. A smaller bound does not prove that a method is better, because the bounds are
-one-sided.
+The bounds are T57 and T48a for the population risk, and T56a and T48 for the empirical risk. The excess risk is
+relative to reference coefficients of norm R0. The bounds hold for linear models with a convex and smooth loss, such as
+the logistic loss. For objective perturbation with delta > 0, the loss must be monotone as well. A smaller bound does
+not prove that a method is better, because the bounds are one-sided.
 """
 
 import math
@@ -43,7 +43,7 @@ _SIZES: dict[Method, Callable[..., int]] = {
 
 @dataclass(frozen=True)
 class MethodBound:
-    """Proved bound on the excess risk of one method for n records, with the best Lambda or number of steps.
+    """Proved bound on the excess risk of one method for n records, minimized over Lambda or the number of steps.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class MethodBound:
     bound
         Bound on the expected excess risk (of the mean loss, not of the sum), rounded up.
     noise
-        Standard deviation of each coordinate of the noise, rounded up, for Gaussian and for gamma-norm noise.
+        Standard deviation of each coordinate of the (Gaussian or gamma-norm) noise, rounded up.
     noise_kind
         Noise distribution, and the quantity to which the noise is added.
     regularization
@@ -60,8 +60,8 @@ class MethodBound:
     steps
         Number T of gradient steps, often more than is practical; None for the other methods.
     says_nothing
-        Whether the bound is vacuous: at least `LearningProblem.zero_excess`, the largest excess risk of the model theta
-        = 0, which needs no data.
+        Whether the bound is vacuous, which means at least `LearningProblem.zero_excess`. This is the largest excess
+        risk of the coefficients theta = 0, which need no data.
     tags
         Tags of the theorems that give the bound and the noise, such as "T57".
     """
@@ -77,7 +77,7 @@ class MethodBound:
 
 
 class GoalArguments(TypedDict):
-    """Guarantee in the form of keyword arguments of the calculators."""
+    """Guarantee as keyword arguments of the functions that compute bounds."""
 
     epsilon: float
     delta: float
@@ -86,7 +86,7 @@ class GoalArguments(TypedDict):
 
 @dataclass(frozen=True)
 class MethodComparison:
-    """Methods that can give a guarantee, with their bounds for one kind of risk."""
+    """Comparison of the methods that can meet a given guarantee, by their bounds for one kind of risk."""
 
     problem: LearningProblem
     goal: Goal
@@ -102,14 +102,17 @@ class MethodComparison:
         return [self.bound(method, n) for method in self.methods]
 
     def bound(self, method: Method, n: int) -> MethodBound:
-        """Return the bound of one method on n records (T57, T48a, T56a, T48), with the noise that makes it smaller."""
+        """Return the smaller bound of Gaussian and gamma-norm noise for one method and n records.
+
+        The bounds are T57, T48a, T56a and T48. Gradient perturbation has Gaussian noise only.
+        """
         if method == "gradient":
             return self._gradient(n)
         one = self._output if method == "output" else self._objective
         return min((one(n, goal) for goal in self._goals(method)), key=lambda each: each.bound)
 
     def sizes(self, excess: float) -> list[tuple[Method, int]]:
-        """Return the number of records needed by each method, without methods that never reach ``excess``."""
+        """Return the number of records needed by each method. Methods that never reach ``excess`` are left out."""
         found: list[tuple[Method, int]] = []
         for method in self.methods:
             sizes = []
@@ -210,7 +213,7 @@ def compare_methods(
     The bounds are T57 and T48a for the population risk, and T56a and T48 for the empirical risk. With delta = 0,
     gradient perturbation is left out, because its noise is Gaussian and T48 has no pure version. With positive delta,
     the other two methods use Gaussian or gamma-norm noise, whichever gives the smaller bound. Gamma-norm noise is
-    allowed because a pure guarantee implies an approximate guarantee.
+    allowed because a pure guarantee implies an approximate one.
 
     Parameters
     ----------
@@ -218,8 +221,12 @@ def compare_methods(
         Constants of the problem.
     n
         Number of records.
-    epsilon, delta, adjacency
-        Epsilon, delta and neighbouring relation of the guarantee; delta = 0 for pure DP.
+    epsilon
+        Epsilon of the guarantee.
+    adjacency
+        Neighbouring relation of the guarantee, "add_remove" or "replace_one".
+    delta
+        Delta of the guarantee; 0 for pure DP.
     risk
         Kind of risk: "population" (expected loss on new records) or "empirical" (mean loss on the given records).
 
@@ -250,7 +257,7 @@ def best_method(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> MethodBound:
-    """Return the smallest bound for n records, with the method that has this bound (T57, T48a, T56a, T48).
+    """Return the method with the smallest bound for n records, and this bound (T57, T48a, T56a, T48).
 
     Parameters
     ----------
@@ -284,21 +291,24 @@ def smallest_sample(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> SmallestSample:
-    """Return the smallest n at which the bound of at least one method is at most ``excess`` (T57, T48a, T56a, T48).
+    """Return the smallest number of records at which a method has a bound of at most ``excess``.
+
+    The bounds are T57 and T48a for the population risk, and T56a and T48 for the empirical risk.
 
     Parameters
     ----------
     problem
         Constants of the problem.
     excess
-        Target for the expected excess risk (of the mean loss, not of the sum).
+        Target for the expected excess risk (of the mean loss, not of the sum), positive.
     epsilon, delta, adjacency, risk
         See `compare_methods`.
 
     Returns
     -------
     SmallestSample
-        The number of records, the best method, and the bound of this method.
+        The number of records, the method that needs the fewest records with its bound, and the number of records that
+        each method needs.
 
     Raises
     ------

@@ -20,18 +20,20 @@ BETA = "It is the largest probability of failure of the bound."
 
 @dataclass(frozen=True)
 class FiniteClassRisk:
-    """Bound on the excess population risk of the selected hypothesis, with its terms (T59).
+    """Bound on the excess population risk of a hypothesis selected by the exponential mechanism, with its terms (T59).
 
-    Here H is the number of hypotheses, n is the number of records, and beta is the probability that the bound fails.
-    The rate r of the exponential mechanism is epsilon/2 under replace-one and epsilon under add/remove.
+    In the formulas, H is the number of hypotheses, n is the number of records, and beta is the largest probability that
+    the bound fails. For a guarantee with privacy-loss bound epsilon, the rate r of the exponential mechanism is
+    epsilon/2 under replace-one and epsilon under add/remove. The realizable case is the case in which some hypothesis
+    has population risk 0.
 
     Attributes
     ----------
     bound
-        The bound, capped at 1, rounded up.
+        Bound on the excess population risk, rounded up and at most 1.
     deviation
-        Bound sqrt(ln(4H/beta)/(2n)) on the distance between the empirical and the population risk of any hypothesis; in
-        the realizable case, the term D = ln(2H/beta)/n.
+        Bound sqrt(ln(4H/beta)/(2n)) on the distance between the empirical and the population risk of every hypothesis.
+        In the realizable case, this attribute is the term D = ln(2H/beta)/n instead.
     selection
         Bound ln(2H/beta)/(n r) on the difference between the empirical risk of the selected hypothesis and the smallest
         empirical risk.
@@ -47,9 +49,11 @@ def finite_class_empirical_gap(
 ) -> float:
     """Return a bound on the excess empirical risk of the hypothesis selected by the exponential mechanism (T59).
 
-    The excess is relative to the smallest empirical risk in the class. By T8, the bound is 2 ln(H/beta)/(n eps) under
-    replace-one, and half as much under add/remove. For a private threshold on a grid, where the hypotheses are G rules
-    and the losses are errors, T61 gives the same bound, 2 (ln G + ln(1/beta))/(n eps).
+    The excess is relative to the smallest empirical risk in the class, and the loss of each record is in [0, 1]. By T8,
+    the bound is 2 ln(H/beta)/(n eps) under replace-one, and half as much under add/remove. It holds with probability at
+    least 1 - beta. For the private choice of a threshold from a grid, the hypotheses are the G threshold rules of the
+    grid, and the loss is 1 for a misclassified record and 0 for any other. T61 gives the same bound with H = G, which
+    is 2 (ln G + ln(1/beta))/(n eps) under replace-one.
 
     Parameters
     ----------
@@ -58,7 +62,7 @@ def finite_class_empirical_gap(
     n
         Number of records.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, positive.
     beta
         Largest probability that the bound fails, in (0, 1).
     adjacency
@@ -81,15 +85,16 @@ def finite_class_empirical_gap(
 def finite_class_excess_risk(
     hypotheses: int, n: int, *, epsilon: float, beta: float, adjacency: Adjacency | str, realizable: bool = False
 ) -> FiniteClassRisk:
-    """Return a bound on the excess risk of the selected hypothesis over the best hypothesis of the class.
+    """Return a bound on the excess population risk of the hypothesis selected by the exponential mechanism.
 
-    The exponential mechanism selects the hypothesis.
+    The excess is relative to the smallest population risk in the class, and the loss of each record is in [0, 1].
 
     Theorem T59, replace-one (under add/remove, the terms with eps are halved).
-        The bound is 2 sqrt(ln(4H/beta)/(2n)) + 2 ln(2H/beta)/(n eps). In the realizable case (some hypothesis has risk
-        0), the bound is D + G + sqrt(D (D + 2G)) <= 2 (D + G), with D = ln(2H/beta)/n and G = 2 ln(2H/beta)/(n eps).
+        With probability at least 1 - beta, the excess is at most 2 sqrt(ln(4H/beta)/(2n)) + 2 ln(2H/beta)/(n eps). In
+        the realizable case (some hypothesis has population risk 0), the bound is D + G + sqrt(D (D + 2G)) <= 2 (D + G),
+        with D = ln(2H/beta)/n and G = 2 ln(2H/beta)/(n eps).
 
-    Erratum E25: the table in the source omits the constants and the factor 2.
+    Erratum E25: the table in Wang's lecture (see docs/errata.md) omits the constants and the factor 2.
 
     Parameters
     ----------
@@ -98,7 +103,7 @@ def finite_class_excess_risk(
     n
         Number of independent records.
     epsilon, adjacency
-        Guarantee of the exponential mechanism.
+        Epsilon of the guarantee, positive, and its neighbouring relation, "add_remove" or "replace_one".
     beta
         Largest probability that the bound fails, in (0, 1).
     realizable
@@ -134,16 +139,16 @@ def finite_class_sample_size(
     adjacency: Adjacency | str,
     realizable: bool = False,
 ) -> int:
-    """Return the smallest n at which the bound of `finite_class_excess_risk` (T59) is at most ``excess``.
+    """Return the smallest number of records at which `finite_class_excess_risk` is at most ``excess`` (T59).
 
     Parameters
     ----------
     hypotheses
         Number H of hypotheses.
     excess
-        Target for the excess population risk per record.
+        Target for the excess population risk (of the mean loss, not of the sum), positive.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, positive.
     beta
         Largest probability that the bound fails, in (0, 1).
     adjacency
@@ -188,20 +193,20 @@ def packing_sample_size(sets: int, epsilon: float, *, adjacency: Adjacency | str
     """Return a lower bound on the number of records that any epsilon-DP algorithm needs, by a packing argument.
 
     Theorem T60.
-        Let the data sets D_1, ..., D_K have n records each and disjoint sets of correct answers. An algorithm A that is
-        correct on each of them with probability at least s needs n >= ln(s (K - 1)/(1 - s))/eps under replace-one. The
-        reason is that any two of the data sets are at most n replacements apart, so
-        1 - s >= P(A(D_1) wrong) >= (K - 1) e^(-n eps) s. Under add/remove, the data sets are up to 2n steps apart, and
-        the bound is halved.
+        Let the data sets D_1, ..., D_K have n records each and disjoint sets of correct answers. An eps-DP algorithm A
+        whose answer on each data set is correct with probability at least s needs n >= ln(s (K - 1)/(1 - s))/eps under
+        replace-one. The reason is that any two of the data sets are at most n replacements apart, so
+        1 - s >= P(A(D_1) wrong) >= (K - 1) e^(-n eps) s. Under add/remove, two of the data sets can be 2n additions and
+        removals apart, and the bound is halved.
 
-    Erratum E20: the source prints K instead of K - 1, and A(D_i) instead of A(D_1).
+    Erratum E20: Wang's lecture (see docs/errata.md) prints K instead of K - 1, and A(D_i) instead of A(D_1).
 
     Parameters
     ----------
     sets
         Number K of data sets, at least 2.
     epsilon
-        Epsilon of the pure guarantee. T60 does not cover (epsilon, delta)-DP with delta > 0.
+        Epsilon of the pure guarantee, positive. T60 does not cover (epsilon, delta)-DP with delta > 0.
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     success
@@ -210,7 +215,7 @@ def packing_sample_size(sets: int, epsilon: float, *, adjacency: Adjacency | str
     Returns
     -------
     float
-        Lower bound on n, rounded down; 0.0 where the theorem gives no bound.
+        Lower bound on n, rounded down; 0.0 if the theorem gives no positive bound.
 
     Raises
     ------

@@ -31,20 +31,20 @@ def last_iterate_bound(steps: int, *, diameter: float, gradient_norm: float, ste
 
     Theorem T47 [Shamir & Zhang 2013, Thm 2].
         Let F be convex on a convex set of diameter D, and let the gradient estimates g be unbiased with E ||g||^2 <=
-        G^2. With step sizes eta_t = c/sqrt(t) for t = 1, 2, ..., the last iterate w_T of T steps satisfies
+        G^2. With step sizes eta_t = c/sqrt(t) for t = 1, 2, ..., T, the last iterate w_T satisfies
             E F(w_T) - min F <= (D^2/c + c G^2) (2 + ln T)/sqrt(T).
 
     Erratum E14: Razaviyayn's lecture (see docs/errata.md) numbers the steps from t = 0, where c/sqrt(t) is infinite,
-    and writes log t for log T.
+    and writes log t instead of log T.
 
     Parameters
     ----------
     steps
         Number T of steps.
     diameter
-        Diameter D of the set.
+        Diameter D of the convex set.
     gradient_norm
-        Bound G on the root mean square of the gradient norm.
+        Bound G on the root mean square of the norm of a gradient estimate.
     step_scale
         Constant c of the step sizes. None uses the best value D/G, for which the bound is 2 D G (2 + ln T)/sqrt(T).
 
@@ -78,15 +78,15 @@ def dpgd_excess_risk(
     """Return a bound on the expected excess empirical risk of DP gradient descent.
 
     Theorem T48 (replace_one).
-        Let F = (1/n) sum l_i with losses l_i that are convex and L-Lipschitz on a convex set of diameter D. Consider T
-        steps of size eta_t = c/sqrt(t), with Gaussian noise of standard deviation sigma = 2 L sqrt(T)/(n mu) on each
-        coordinate of the gradient (T45). Here mu is the largest number for which mu-GDP implies the guarantee (T6).
-        Then
+        Let F = (1/n) sum l_i with losses l_i that are convex and L-Lipschitz on a convex set of diameter D in d
+        dimensions. Consider T steps of size eta_t = c/sqrt(t), with Gaussian noise of standard deviation
+        sigma = 2 L sqrt(T)/(n mu) on each coordinate of the gradient (T45). Here mu is the largest number for which
+        mu-GDP implies the guarantee (T6). For the best c, the last iterate w_T satisfies
             E F(w_T) - min F <= 2 D (2 + ln T) sqrt(L^2/T + 4 d L^2/(n mu)^2).
 
-    The bound is that of T47 with G^2 = L^2 + d sigma^2. It is capped at L D, which bounds the excess at every point of
-    the set. Under add_remove, the sensitivity of a step is L/n, where n is the declared divisor. The bound then holds
-    for data with at most n records.
+    The bound is that of T47 with G^2 = L^2 + d sigma^2 and c = D/G. It is capped at L D, which bounds the excess at
+    every point of the set. Under add_remove, the sum of the gradients is divided by the declared number n, so the
+    sensitivity of a step is L/n. The bound then holds for data sets with at most n records.
 
     Parameters
     ----------
@@ -95,9 +95,9 @@ def dpgd_excess_risk(
     dim
         Number d of coefficients.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, positive.
     delta
-        Delta of the guarantee, positive.
+        Delta of the guarantee, in (0, 1).
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     lipschitz
@@ -110,7 +110,7 @@ def dpgd_excess_risk(
     Returns
     -------
     DescentRisk
-        Bound on the expected excess risk, with its terms.
+        Bound on the expected excess risk, with the number of steps and the noise.
 
     Raises
     ------
@@ -161,18 +161,19 @@ def gradient_empirical_risk(
 ) -> DescentRisk:
     """Return a bound on the expected excess empirical risk of DP gradient descent, by T48 with D = 2 R0.
 
-    Descent projects onto the ball of radius R0 = ``problem.reference_norm`` around 0, whose diameter is 2 R0.
+    Gradient descent projects onto the ball of radius R0 = ``problem.reference_norm`` around 0, whose diameter is 2 R0.
+    The excess is relative to the smallest empirical risk in this ball.
 
     Parameters
     ----------
     problem
-        Constants of the problem.
+        Constants of the learning problem.
     n
         Number of records.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, positive.
     delta
-        Delta of the guarantee, positive.
+        Delta of the guarantee, in (0, 1).
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     steps
@@ -181,7 +182,7 @@ def gradient_empirical_risk(
     Returns
     -------
     DescentRisk
-        Bound on the expected excess risk, with its terms.
+        Bound on the expected excess risk, with the number of steps and the noise.
     """
     problem = checked_problem(problem)
     half = dpgd_excess_risk(
@@ -209,20 +210,23 @@ def gradient_excess_risk(
     """Return a bound on the expected excess population risk of DP gradient descent, for a linear model.
 
     Theorem T48a.
-        Let the losses f(x'theta, y) be convex and (L/R)-Lipschitz in the score x'theta, with ||x|| <= R. Descent
-        projects onto the ball of radius R0 around 0. The bound is that of T48 with D = 2 R0, plus 2 L R0/sqrt(n). It is
-        capped at 2 L R0.
+        Let the losses f(x'theta, y) be convex and (L/R)-Lipschitz in the score x'theta, with ||x|| <= R. Gradient
+        descent projects onto the ball of radius R0 around 0. The bound is that of T48 with D = 2 R0, plus
+        2 L R0/sqrt(n). It is capped at 2 L R0.
+
+    Here L = ``problem.lipschitz`` and R0 = ``problem.reference_norm``. The excess is relative to the risk of any fixed
+    point of the ball.
 
     Parameters
     ----------
     problem
-        Constants of the problem.
+        Constants of the learning problem.
     n
         Number of records.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, positive.
     delta
-        Delta of the guarantee, positive.
+        Delta of the guarantee, in (0, 1).
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     steps
@@ -231,7 +235,7 @@ def gradient_excess_risk(
     Returns
     -------
     DescentRisk
-        Bound on the expected excess risk, with its terms.
+        Bound on the expected excess risk, with the number of steps and the noise.
 
     Examples
     --------

@@ -20,11 +20,11 @@ class MedianAtom:
     Attributes
     ----------
     probability
-        Probability that the release is exactly ``place`` (see `median_atom`). For a data set without a record at
-        ``place``, this probability is 0. So if a neighbouring data set has no record there, delta is at least
-        ``probability`` at every epsilon.
+        Probability that the released minimizer is exactly ``place``, the argument of `median_atom`. For a data set
+        without a record at ``place``, this probability is 0. So if a neighbouring data set has no record there, delta
+        is at least ``probability`` at every epsilon.
     unbounded
-        Probability that the perturbed objective has no minimum; 0 for any positive regularization.
+        Probability that the perturbed objective has no minimum. With positive regularization, it is 0.
     """
 
     probability: float
@@ -36,19 +36,19 @@ def median_atom(points: Sequence[float], place: float, *, sigma: float, regulari
 
     The objective is sum_i abs(w - x_i) + (Lambda/2) w^2 + b w with b ~ N(0, sigma^2). By T42, the minimizer is
     ``place`` if and only if -b is a subgradient of the first two terms at w = ``place``. These subgradients form an
-    interval whose width is twice the number of records at ``place``. Lambda moves this interval without making it
-    narrower.
+    interval whose width is twice the number of records at ``place``. A larger Lambda shifts this interval, but does not
+    make it narrower.
 
     Parameters
     ----------
     points
-        Records x_i. They are public here, since the function is for teaching.
+        Records x_i, at least one. The result is not private: this function is meant for teaching.
     place
-        Point at which the probability mass is computed.
+        Point whose probability is computed.
     sigma
-        Standard deviation of the noise.
+        Standard deviation of the noise b, positive.
     regularization
-        Regularization strength Lambda; 0 for none.
+        Regularization strength Lambda, at least 0; 0 means no regularization.
 
     Returns
     -------

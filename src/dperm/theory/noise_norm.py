@@ -124,17 +124,17 @@ def _fits(m: float, epsilon: float, delta: float) -> bool:
 
 
 def output_noise_cost(noise_norm: float, *, n: int, regularization: float, smoothness: float) -> float:
-    """Return a bound on the excess objective of a perturbed minimizer, F(theta + eta) - F(theta), rounded up.
+    """Return a bound on the cost F(theta + eta) - F(theta) of noise eta on the minimizer theta of F, rounded up.
 
-    Theorem T56 (mean of the losses, lambda = Lambda/n).
-        Let theta be the minimizer of F(theta) = (1/n) sum l_i(theta) + (lambda/2) ||theta||^2 with c-smooth losses l_i.
-        Then for every vector eta,
+    Theorem T56, for the mean of the losses and lambda = Lambda/n.
+        Let theta minimize F(w) = (1/n) sum l_i(w) + (lambda/2) ||w||^2, where the losses l_i are c-smooth. Then for
+        every vector eta,
             F(theta + eta) - F(theta) <= ((c + lambda)/2) ||eta||^2.
 
     Parameters
     ----------
     noise_norm
-        Norm ||eta|| of the noise.
+        Norm ||eta|| of the noise, at least 0.
     n
         Number of records.
     regularization
@@ -158,21 +158,23 @@ def output_noise_cost(noise_norm: float, *, n: int, regularization: float, smoot
 
 
 def objective_noise_cost(noise_norm: float, *, n: int, regularization: float) -> float:
-    """Return a bound on the excess objective of the minimizer of a perturbed objective, rounded up.
+    """Return a bound on the cost F(theta_b) - F(theta) of noise b in the objective F, rounded up.
 
-    Theorem T56 (mean of the losses, lambda = Lambda/n).
-        Let theta minimize a lambda-strongly convex function F, and let theta_b minimize F(theta) + b'theta/n. Then
+    Theorem T56, for the mean of the losses and lambda = Lambda/n.
+        Let theta minimize a lambda-strongly convex function F(w), and let theta_b minimize F(w) + b'w/n. Then
             F(theta_b) - F(theta) <= ||b||^2/(2 lambda n^2) = ||b||^2/(2 Lambda n).
 
-    Linear losses attain the bound. Erratum E32: in d dimensions, gamma-norm noise has ||b|| <= (2/eps') d log(d/p) with
-    probability at least 1 - p, where eps' is the part of eps left after the Jacobian determinant (T36a). The bound is
-    then 2 d^2 log^2(d/p)/(lambda n^2 eps'^2). The printed lemma has 8 in place of 2, and eps in place of the smaller
-    eps'.
+    Linear losses attain the bound.
+
+    Erratum E32: the gamma-norm noise of Monteleoni's lecture (see docs/errata.md) in d dimensions has
+    ||b|| <= (2/eps') d log(d/p) with probability at least 1 - p. Here eps' is the part of eps that remains after the
+    cost of the Jacobian determinant (T36a). The bound is then 2 d^2 log^2(d/p)/(lambda n^2 eps'^2). The lemma in the
+    lecture has 8 instead of 2, and eps instead of the smaller eps'.
 
     Parameters
     ----------
     noise_norm
-        Norm ||b|| of the noise; the term b'theta is added to the sum of the losses.
+        Norm ||b|| of the noise, at least 0. The noise enters as the term b'w, added to the sum of the losses.
     n
         Number of records.
     regularization
@@ -196,17 +198,18 @@ def gaussian_norm_bound(dim: int, sigma: float, *, failure: float) -> float:
     """Return a bound on the norm of Gaussian noise N(0, sigma^2 I_d), rounded up.
 
     By T58, the norm exceeds sigma (sqrt(d) + sqrt(2 ln(1/p))) with probability at most p, because the norm is a
-    1-Lipschitz function with mean at most sigma sqrt(d).
+    1-Lipschitz function of the noise and has mean at most sigma sqrt(d).
 
-    Errata E18 and E23 (sources in docs/errata.md): Bellet states d log(d/p), which applies to gamma-norm noise. Wang
-    prints sigma sqrt(d) sqrt(2 log(1/p)) where the square of the bound of T58 is needed.
+    Errata E18 and E23 (sources in docs/errata.md): instead of sqrt(d) + sqrt(2 ln(1/p)), Bellet states d log(d/p), the
+    factor for gamma-norm noise. Wang prints sigma sqrt(d) sqrt(2 log(1/p)) in a formula that needs the square of the
+    bound of T58.
 
     Parameters
     ----------
     dim
         Number d of coefficients.
     sigma
-        Standard deviation of the noise in each coordinate.
+        Standard deviation of the noise in each coordinate, positive.
     failure
         Largest probability p that the bound fails, in (0, 1).
 

@@ -28,7 +28,7 @@ def gradient_risk_order(
     dim
         Number d of coefficients.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, positive.
     lipschitz
         Lipschitz constant L of one record's loss.
     diameter
@@ -59,9 +59,10 @@ def output_risk_order(
 ) -> OrderOnly:
     """Return the order of magnitude of the excess empirical risk of output perturbation, capped at L D.
 
-    By T48, the order is L D r^(1/2) with r = sqrt(d)/(eps n) for losses that are only Lipschitz. With beta-smooth
-    losses, noise z costs beta ||z||^2/2 instead of L ||z||, and the order at the best Lambda is
-    D^(4/3) beta^(1/3) L^(2/3) r^(2/3). For beta = L/D, this is L D r^(2/3). The smaller of the two orders is returned.
+    By T48, the order is L D r^(1/2) with r = sqrt(d)/(eps n) for Lipschitz losses that are not smooth. With beta-smooth
+    losses, noise z on the coefficients costs beta ||z||^2/2 instead of L ||z||. At the best regularization strength,
+    the order is then D^(4/3) beta^(1/3) L^(2/3) r^(2/3), or L D r^(2/3) for beta = L/D. The function returns the
+    smaller of the two orders.
 
     Parameters
     ----------
@@ -70,13 +71,13 @@ def output_risk_order(
     dim
         Number d of coefficients.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, positive.
     lipschitz
         Lipschitz constant L of one record's loss.
     diameter
         Diameter D of the set of coefficients.
     smoothness
-        Smoothness constant beta of the loss; infinite for losses that are only Lipschitz.
+        Smoothness constant beta of one record's loss; infinite for losses that are not smooth.
 
     Returns
     -------
@@ -106,9 +107,9 @@ def objective_risk_order(
     """Return the order of magnitude of the excess empirical risk of objective perturbation, capped at L D.
 
     By T48, the order is max(L D sqrt(d), beta D^2)/(eps n). Erratum E30: Razaviyayn's lecture (see docs/errata.md)
-    gives only the first term of the maximum, for strongly convex objectives, without assuming smoothness. However, the
-    loss must be smooth, and Lambda must be at least of the order of beta/eps. The second term is the cost of this
-    Lambda.
+    gives only the first term of the maximum, for strongly convex objectives, and does not assume smoothness. However,
+    the loss must be smooth, and the regularization strength Lambda must be at least of the order of beta/eps. The
+    second term is the cost of this Lambda.
 
     Parameters
     ----------
@@ -117,9 +118,9 @@ def objective_risk_order(
     dim
         Number d of coefficients.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, positive.
     smoothness
-        Smoothness constant beta of the loss.
+        Smoothness constant beta of one record's loss.
     lipschitz
         Lipschitz constant L of one record's loss.
     diameter
@@ -156,17 +157,18 @@ def objective_sample_order(excess: float, dim: int, *, epsilon: float, reference
     """Return the order of magnitude, without constants, of the number of records that objective perturbation needs.
 
     The order is max(R0^2/g^2, R0 d/(eps g)). This is Monteleoni's Theorem 4 (T58, source in docs/errata.md) for an
-    excess population risk of g and the logistic loss with L = 1. The source does not specify the constant factor.
+    excess population risk of g and the logistic loss with Lipschitz constant 1. The source does not specify the
+    constant factor.
     ``objective_sample_size_closed_form`` gives a bound with explicit constants.
 
     Parameters
     ----------
     excess
-        Target g for the excess population risk per record.
+        Target g for the excess population risk (of the mean loss, not of the sum), positive.
     dim
         Number d of coefficients.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, positive.
     reference_norm
         Norm R0 of the reference coefficients.
 
@@ -187,17 +189,17 @@ def objective_sample_order(excess: float, dim: int, *, epsilon: float, reference
 def output_sample_order(excess: float, dim: int, *, epsilon: float, reference_norm: float = 1.0) -> OrderOnly:
     """Return the order of magnitude, without constants, of the number of records that output perturbation needs (T58).
 
-    The order is max(R0^2/g^2, R0 d/(eps g), R0^2 d/(eps g^(3/2))). This is Monteleoni's Theorem 5, in the setting of
-    ``objective_sample_order``. ``output_sample_size`` gives a bound with explicit constants.
+    The order is max(R0^2/g^2, R0 d/(eps g), R0^2 d/(eps g^(3/2))). This is Monteleoni's Theorem 5, with the assumptions
+    of ``objective_sample_order``. ``output_sample_size`` gives a bound with explicit constants.
 
     Parameters
     ----------
     excess
-        Target g for the excess population risk per record.
+        Target g for the excess population risk (of the mean loss, not of the sum), positive.
     dim
         Number d of coefficients.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, positive.
     reference_norm
         Norm R0 of the reference coefficients.
 
@@ -220,11 +222,11 @@ def gaussian_output_sample_order(
 ) -> OrderOnly:
     """Return the order of magnitude of the number of records that Gaussian output perturbation needs.
 
-    With this number of records, up to constants, the method reaches the target with probability at least 1 - 2p.
+    With this number of records, up to constants, the excess risk is at most g with probability at least 1 - 2p.
 
     By Bellet's theorem (T58, source in docs/errata.md), the order is
     max(R0^2 log(1/p)/g^2, q R0/(eps g), q R0^2/(eps g^(3/2))) with q = (sqrt(d) + sqrt(2 log(1/p))) sqrt(log(1/delta)).
-    The derivatives f' and f'' of the loss must be at most 1 in absolute value.
+    The first and second derivatives of the loss with respect to the score must be at most 1 in absolute value.
 
     Erratum E18: Bellet prints d log(d/p) instead of sqrt(d) + sqrt(2 log(1/p)). The printed factor applies to
     gamma-norm noise, whereas the algorithm adds Gaussian noise.
@@ -232,15 +234,15 @@ def gaussian_output_sample_order(
     Parameters
     ----------
     excess
-        Target g for the excess population risk per record.
+        Target g for the excess population risk (of the mean loss, not of the sum), positive.
     dim
         Number d of coefficients.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, positive.
     delta
-        Delta of the guarantee, positive.
+        Delta of the guarantee, in (0, 1).
     failure
-        Parameter p in (0, 1); the method misses the target with probability at most 2p.
+        Parameter p in (0, 1); the excess risk exceeds g with probability at most 2p.
     reference_norm
         Norm R0 of the reference coefficients.
 

@@ -161,21 +161,22 @@ def output_empirical_risk(
         E R_n(theta_priv) - R_n(theta_0) <= (lambda/4) R0^2 + (c/2) E ||eta||^2,
         with E ||eta||^2 as in ``output_excess_risk``.
 
-    Here R_n is the mean loss of the n records, theta_priv is the vector of released coefficients, theta_0 is a
-    reference of norm R0, and eta is the noise on the coefficients. The constants c and R0 belong to ``problem``.
+    Here R_n is the mean loss of the n records, theta_priv is the vector of released coefficients, theta_0 is any
+    reference vector of norm R0, and eta is the noise on the coefficients. The constants are c = ``problem.smoothness``
+    and R0 = ``problem.reference_norm``.
 
     Parameters
     ----------
     problem
-        Constants of the problem.
+        Constants of the learning problem.
     n
         Number of records.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, positive.
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     delta
-        Delta of the guarantee; 0 for pure DP.
+        Delta of the guarantee, in [0, 1); 0 for pure DP.
     regularization
         Regularization strength Lambda for the sum (not the mean) of the losses; None uses the value with the smallest
         bound.
@@ -210,26 +211,27 @@ def objective_empirical_risk(
         E R_n(theta_priv) - R_n(theta_0) <= (lambda/4) R0^2 + E ||b||^2/(4 lambda n^2),
         with E ||b||^2 as in ``objective_excess_risk``.
 
-    Here R_n is the mean loss of the n records, theta_priv is the vector of released coefficients, theta_0 is a
-    reference of norm R0 = ``problem.reference_norm``, and b is the noise vector in the objective.
+    Here R_n is the mean loss of the n records, theta_priv is the vector of released coefficients, theta_0 is any
+    reference vector of norm R0 = ``problem.reference_norm``, and b is the noise vector of the random term b'theta in
+    the objective.
 
     Parameters
     ----------
     problem
-        Constants of the problem.
+        Constants of the learning problem.
     n
         Number of records.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, positive.
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     delta
-        Delta of the guarantee; 0 for pure DP.
+        Delta of the guarantee, in [0, 1); 0 for pure DP.
     regularization
         Regularization strength Lambda for the sum (not the mean) of the losses; None uses the value with the smallest
         bound.
     unclipped_logistic
-        Whether the loss is the unclipped logistic loss (T36b). True requires delta = 0.
+        Whether the loss is the logistic loss without clipping (T36b). True requires delta = 0.
 
     Returns
     -------
@@ -268,18 +270,20 @@ def output_excess_risk(
         where E ||eta||^2 is d (d + 1) (Delta/eps)^2 for delta = 0 (T7), and d (Delta/mu(eps, delta))^2 for delta > 0
         (T6). The sensitivity Delta is 2 L/Lambda under replace_one, and L/Lambda under add_remove (T30).
 
-    Here R is the population risk, theta_priv is the vector of released coefficients, theta_0 is a reference of norm R0,
-    and eta is the noise on the coefficients. The constants d, L, c and R0 belong to ``problem``, and mu(eps, delta) is
-    the largest mu for which mu-GDP implies (eps, delta)-DP.
+    Here R is the population risk, theta_priv is the vector of released coefficients, theta_0 is any fixed reference
+    vector of norm R0, and eta is the noise on the coefficients. The constants d, L, c and R0 are the attributes
+    ``dim``, ``lipschitz``, ``smoothness`` and ``reference_norm`` of ``problem``. The number mu(eps, delta) is the
+    largest mu for which mu-GDP implies (eps, delta)-DP.
 
     Parameters
     ----------
     problem
-        Constants of the problem.
+        Constants of the learning problem.
     n
         Number of records.
     epsilon, delta, adjacency
-        Epsilon, delta and neighbouring relation of the guarantee; delta = 0 for pure DP.
+        Epsilon > 0 and delta in [0, 1) of the guarantee, and its neighbouring relation, "add_remove" or "replace_one".
+        For pure DP, delta is 0.
     regularization
         Regularization strength Lambda for the sum (not the mean) of the losses; None uses the value with the smallest
         bound.
@@ -313,20 +317,22 @@ def objective_excess_risk(
     Theorem T57 (lambda = Lambda/n).
         E R(theta_priv) - R(theta_0) <= (lambda/2) R0^2 + 2 L^2/(lambda n) + E ||b||^2/(2 lambda n^2).
         For delta = 0, E ||b||^2 is d (d + 1) (k L/eps')^2 with k = 2 under replace_one and k = 1 under add_remove
-        (T36a). For delta > 0 and a monotone loss, E ||b||^2 is d sigma^2, with sigma from T40 (add_remove) or T41(b)
-        (replace_one) at eps'. Here eps' = eps - log(1 + c/Lambda) is the part of eps left for the noise.
+        (T36a). For delta > 0, E ||b||^2 is d sigma^2, with sigma from T40 (add_remove) or T41(b) (replace_one) for
+        (eps', delta). Here eps' = eps - log(1 + c/Lambda) is the part of eps that remains for the noise.
 
-    Here R is the population risk, theta_priv is the vector of released coefficients, theta_0 is a reference of norm R0,
-    and b is the noise vector in the objective. The constants d, L, c and R0 belong to ``problem``. The noise depends on
-    Lambda through eps', and the search for the best Lambda takes this into account.
+    Here R is the population risk, theta_priv is the vector of released coefficients, theta_0 is any fixed reference
+    vector of norm R0, and b is the noise vector of the random term b'theta in the objective. The constants d, L, c and
+    R0 are the attributes ``dim``, ``lipschitz``, ``smoothness`` and ``reference_norm`` of ``problem``. For delta > 0,
+    the loss must be monotone in the score, like the logistic and the hinge losses. The noise depends on Lambda through
+    eps', and the search for the best Lambda takes this into account.
 
     Parameters
     ----------
     problem, n, epsilon, delta, adjacency, regularization
         See ``output_excess_risk``.
     unclipped_logistic
-        Whether the loss is the unclipped logistic loss, for which eps' = eps where T36b applies. True requires delta =
-        0.
+        Whether the loss is the logistic loss without clipping. If True, eps' = eps for every Lambda >= k L^2/eps
+        (T36b); this requires delta = 0.
 
     Returns
     -------

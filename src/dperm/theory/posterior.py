@@ -9,15 +9,16 @@ from dperm.theory.results import constant
 
 
 def posterior_inflation(temperature: float) -> float:
-    """Return the asymptotic variance of one tempered sample divided by that of an efficient estimator: 1 + 1/tau (T49).
+    """Return 1 + 1/tau, the asymptotic variance of a posterior sample relative to an efficient estimator (T49).
 
-    Asymptotically, the mean of the tempered posterior has the variance of an efficient estimator. Sampling around the
-    mean adds 1/tau times this variance.
+    The sample is a single draw from the tempered posterior, in which the likelihood is raised to the power tau.
+    Asymptotically, the mean of this posterior has the variance of an efficient estimator. The draw around the mean adds
+    1/tau times this variance.
 
     Parameters
     ----------
     temperature
-        Inverse temperature tau > 0, the power of the likelihood.
+        Power tau > 0 of the likelihood, also called the inverse temperature.
 
     Returns
     -------

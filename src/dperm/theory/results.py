@@ -20,7 +20,7 @@ Risk = Literal["population", "empirical"]
 
 @dataclass(frozen=True)
 class LearningProblem:
-    """Constants of a problem with a convex loss per record, and the norm of reference coefficients (T57).
+    """Constants of a learning problem with a convex loss for each record, and the norm of reference coefficients (T57).
 
     Attributes
     ----------
@@ -29,11 +29,12 @@ class LearningProblem:
     lipschitz
         Lipschitz constant L, the largest gradient norm of one record's loss (C0.3).
     smoothness
-        Smoothness c, the largest eigenvalue of one record's Hessian; R^2/4 for logistic loss on rows of norm at most R.
+        Smoothness constant c, the largest eigenvalue of the Hessian of one record's loss. It is R^2/4 for the logistic
+        loss on rows of norm at most R.
     reference_norm
         Norm R0 of the reference coefficients theta_0. The excess risk is relative to the risk of theta_0.
     logistic
-        Whether the loss is known to be logistic, on rows of norm at most L. If True, `zero_excess` is smaller.
+        Whether the loss is the logistic loss on rows of norm at most L. If True, `zero_excess` is smaller.
     """
 
     dim: int
@@ -99,7 +100,7 @@ class DescentRisk:
     steps
         Number T of steps.
     sigma
-        Standard deviation of the noise on the mean gradient of each step, rounded up.
+        Standard deviation of the noise on each coordinate of the mean gradient in each step, rounded up.
     sampling
         Cost of a finite sample of n records, 2 L R0/sqrt(n) with R0 = D/2 (T48a); 0 for the empirical risk.
     """

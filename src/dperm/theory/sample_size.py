@@ -52,22 +52,23 @@ def output_sample_size(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> int:
-    """Return the smallest n at which the bound for output perturbation is at most ``excess``.
+    """Return the smallest number of records at which the bound for output perturbation is at most ``excess``.
 
-    The bound is T57, or T56a for ``risk="empirical"``, with the Lambda that minimizes it.
+    The bound is that of `output_excess_risk` (T57), or of `output_empirical_risk` (T56a) for ``risk="empirical"``, at
+    the regularization strength with the smallest bound.
 
     Parameters
     ----------
     problem
-        Constants of the problem.
+        Constants of the learning problem.
     excess
-        Target for the expected excess risk (of the mean loss, not of the sum).
+        Target for the expected excess risk (of the mean loss, not of the sum), positive.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, positive.
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     delta
-        Delta of the guarantee; 0 for pure DP.
+        Delta of the guarantee, in [0, 1); 0 for pure DP.
     risk
         Kind of risk: "population" (expected loss on new records) or "empirical" (mean loss on the given records).
 
@@ -96,24 +97,25 @@ def objective_sample_size(
     unclipped_logistic: bool = False,
     risk: Risk = "population",
 ) -> int:
-    """Return the smallest n at which the bound for objective perturbation is at most ``excess``.
+    """Return the smallest number of records at which the bound for objective perturbation is at most ``excess``.
 
-    The bound is T57, or T56a for ``risk="empirical"``, with the Lambda that minimizes it.
+    The bound is that of `objective_excess_risk` (T57), or of `objective_empirical_risk` (T56a) for
+    ``risk="empirical"``, at the regularization strength with the smallest bound.
 
     Parameters
     ----------
     problem
-        Constants of the problem.
+        Constants of the learning problem.
     excess
-        Target for the expected excess risk (of the mean loss, not of the sum).
+        Target for the expected excess risk (of the mean loss, not of the sum), positive.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, positive.
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     delta
-        Delta of the guarantee; 0 for pure DP.
+        Delta of the guarantee, in [0, 1); 0 for pure DP.
     unclipped_logistic
-        Whether the loss is the unclipped logistic loss (T36b). True requires delta = 0.
+        Whether the loss is the logistic loss without clipping (T36b). True requires delta = 0.
     risk
         Kind of risk: "population" (expected loss on new records) or "empirical" (mean loss on the given records).
 
@@ -150,20 +152,21 @@ def gradient_sample_size(
     adjacency: Adjacency | str,
     risk: Risk = "population",
 ) -> int:
-    """Return the smallest n at which the bound for DP gradient descent is at most ``excess``.
+    """Return the smallest number of records at which the bound for DP gradient descent is at most ``excess``.
 
-    The bound is T48a, or T48 for ``risk="empirical"``, with the number of steps that minimizes it.
+    The bound is that of `gradient_excess_risk` (T48a), or of `gradient_empirical_risk` (T48) for ``risk="empirical"``,
+    for the number of steps with the smallest bound.
 
     Parameters
     ----------
     problem
-        Constants of the problem.
+        Constants of the learning problem.
     excess
-        Target for the expected excess risk (of the mean loss, not of the sum).
+        Target for the expected excess risk (of the mean loss, not of the sum), positive.
     epsilon
-        Epsilon of the guarantee.
+        Epsilon of the guarantee, positive.
     delta
-        Delta of the guarantee, positive.
+        Delta of the guarantee, in (0, 1).
     adjacency
         Neighbouring relation of the guarantee, "add_remove" or "replace_one".
     risk
@@ -196,24 +199,27 @@ def objective_sample_size_closed_form(
     """Return a sufficient number of records for objective perturbation with pure DP, in closed form, rounded up.
 
     Theorem T57.
-        At the best lambda, the bound on the excess population risk is R0 sqrt(4 L^2/n + E||b||^2/n^2). With k = 2 under
-        replace_one and k = 1 under add_remove, this bound is at most g = ``excess`` if
+        At the best regularization strength, the bound on the expected excess population risk is
+        R0 sqrt(4 L^2/n + E ||b||^2/n^2), where b is the noise vector of the random term b'theta in the objective. With
+        k = 2 under replace_one and k = 1 under add_remove, this bound is at most g = ``excess`` if
             n >= max(8 L^2 R0^2/g^2, R0 sqrt(2 d (d + 1)) k L/(eps' g)).
 
-    This is Monteleoni's Theorem 4 (T58) with an explicit constant, in expectation. The bound uses Lambda = n lambda >=
-    2 L sqrt(n)/R0, and this Lambda must leave eps' for the noise. Therefore n >= (R0 Lambda'/(2 L))^2 is also required,
-    with Lambda' = c/(e^(eps - eps') - 1). The constants d, L, c and R0 belong to ``problem``, and b is the noise vector
-    in the objective.
+    Here eps' is the part of epsilon that is spent on the noise. The constants d, L, c and R0 are the attributes
+    ``dim``, ``lipschitz``, ``smoothness`` and ``reference_norm`` of ``problem``. This result is Monteleoni's Theorem 4
+    (T58, source in docs/errata.md) with explicit constants, for the expected excess risk.
+
+    The best regularization strength is Lambda >= 2 L sqrt(n)/R0. To leave eps' for the noise, Lambda must also be at
+    least Lambda' = c/(e^(eps - eps') - 1). Therefore n >= (R0 Lambda'/(2 L))^2 is also required.
 
     Parameters
     ----------
     problem, excess, epsilon, adjacency
         See ``objective_sample_size``.
     noise_epsilon
-        Part eps' of epsilon that is spent on the noise, less than epsilon; None uses 0.85 epsilon.
+        Part eps' of epsilon that is spent on the noise, positive and less than epsilon; None uses 0.85 epsilon.
     unclipped_logistic
-        Whether the loss is the unclipped logistic loss, on rows of norm at most R = L. In that case, eps' = eps and
-        Lambda' = k R^2/eps (T36b), and ``noise_epsilon`` is not used.
+        Whether the loss is the logistic loss without clipping, on rows of norm at most L. In that case, eps' = eps and
+        Lambda' = k L^2/eps (T36b), and ``noise_epsilon`` is not used.
 
     Returns
     -------

@@ -24,23 +24,24 @@ FLOOR = "It is the least corrected second moment, as a share of the noise's vari
 class AdamBC(Optimizer):
     """Adam with bias correction for the noise: the divisor is sqrt(max(v - Phi, floor * Phi)) + eps.
 
-    Here v is the running mean of the squared gradients and Phi is the variance of the noise. Without noise, the
-    optimizer is ``torch.optim.Adam``. A private training run sets Phi before every step, as ``noise_variance`` of each
-    parameter group; the initial value is 0.
+    Here v is the running mean of the squared gradients, and Phi is the variance of the noise on each coordinate of a
+    gradient. For Phi = 0, the optimizer is equivalent to ``torch.optim.Adam``. A private training run sets Phi before
+    every step, as ``noise_variance`` of each parameter group. The initial value is 0.
 
     Parameters
     ----------
     params
         ``model.parameters()``, or parameter groups.
     lr
-        Learning rate, positive.
+        Learning rate, at least 0.
     betas
-        Decay rates of the running means of gradients and of their squares, in [0, 1).
+        Decay rates of the running means of the gradients and of their squares, in [0, 1).
     eps
-        Constant added to the divisor.
+        Constant added to the divisor, at least 0.
     floor
-        Smallest v - Phi, in units of Phi. The statistical error of v is sqrt(2 (1 - b) / (1 + b)) Phi, with b the
-        second of the betas: 0.03 Phi at b = 0.999. Values of v - Phi below this error are not significant.
+        Lower limit for v - Phi as a multiple of Phi, positive. For gradients of noise alone, the standard error of v is
+        about sqrt(2 (1 - b) / (1 + b)) Phi, where b is the second of the betas. This is 0.03 Phi for b = 0.999. Values
+        of v - Phi below this error are not significant.
 
     Examples
     --------

@@ -50,36 +50,40 @@ IGNORED = -100
 
 @final
 class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Classifier with a module that returns a score for each class, trained by DP-SGD on the cross-entropy.
+    """Classifier around a PyTorch module with one output per class, trained by DP-SGD on the cross-entropy.
 
-    Arguments are stored unchanged, and checked by ``fit``.
+    Arguments are stored unchanged. ``fit`` checks them.
 
     Parameters
     ----------
     module
-        Function from (number of features, number of classes) to a module, or a module; each fit trains a copy. Its
-        architecture and initial values are public.
-    epsilon, delta, adjacency
-        Privacy-loss bounds of a fit; "replace_one" (n is public) or "add_remove" (n is private, and declared).
+        PyTorch module, or a function from (number of features, number of classes) to a new module. If a module is
+        given, each fit trains a copy of it. The architecture and the initial values are treated as public.
+    epsilon, delta
+        Privacy-loss bounds of a fit, with delta > 0.
+    adjacency
+        Adjacency relation: "replace_one" if the number of records is public, or "add_remove" if it is private.
     classes
         Public labels, two or more. None uses the labels found in y (at most 100) and treats them as public.
     n
-        Public number of records, required under add_remove; it is never compared with the data.
+        Public number of records. Under add_remove, it is required, and may be approximate. Under replace_one, it may be
+        omitted; otherwise it must equal the number of rows.
     batch_size, epochs, clip_norm, clipping, optimizer, learning_rate, grade, physical_batch_size
         See `dperm.torch.fit`; ``optimizer`` is a function from parameters to an optimizer, or None.
     ledger
         Budget to charge for each fit; None charges nothing.
     invalid
-        "raise", or "drop". With "drop", rows with NaN, infinities or undeclared labels contribute nothing; the
-        guarantee covers this.
+        Rule for rows with NaN, infinities or undeclared labels. "raise" refuses the data. With "drop", such rows
+        contribute nothing, and the guarantee covers this.
     fitted_transformers
-        Rule for pipelines with a transformer that learns from the data, such as StandardScaler: "refuse", or
-        "not_covered", which fits and marks the preparation as not covered in the statement.
+        Rule for pipelines with a transformer that learns from the data, such as StandardScaler. "refuse" raises an
+        error. "not_covered" fits the model, and the statement says that the guarantee does not cover the preparation.
     allow_unprotected_scores
-        Whether scikit-learn may evaluate the model on the private data, as `GridSearchCV` and `cross_val_score` do.
-        True fits and charges every model, and the statement says that the scores are not covered.
+        Whether scikit-learn may evaluate the model on the private data, as `GridSearchCV` and `cross_val_score` do. If
+        True, every model is fitted and charged, and the statement says that the scores are not covered.
     random_state
-        A seed makes the fit reproducible and NOT PRIVATE; it also determines the initial values.
+        Seed that makes the fit reproducible and NOT PRIVATE; it also determines the initial values. None, the default,
+        is required for a private fit.
 
     Attributes
     ----------
@@ -88,17 +92,17 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
     classes_
         Class labels, sorted.
     guarantee_
-        Guarantee with its adjacency; None for a fit with ``random_state``.
+        Guarantee with its adjacency; None for a fit with ``random_state``, or with a preparation that is not covered.
     profile_
-        Privacy profile delta(epsilon); None without a guarantee.
+        Privacy profile, the function delta(epsilon); None if ``guarantee_`` is None.
     plan_
         Plan of the fit.
     release_
-        Module with its guarantee, profile, event and record.
+        Released module with its guarantee, profile, event and record.
     record_
-        Record of the fit.
+        Release record of the fit.
     statement_
-        All fields of a privacy report, as data.
+        Privacy statement of the fit: all fields of a privacy report, as data.
     n_features_in_, feature_names_in_
         Number and names of the features seen during ``fit``, as in scikit-learn.
 
@@ -160,13 +164,14 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
         self.random_state = random_state
 
     def plan(self, n: int | None = None) -> DPSGDPlan:
-        """Return the plan of ``fit``, from public numbers alone; ``plan_`` holds the same plan after the fit.
+        """Return the plan of ``fit``, computed from public numbers alone; after the fit, ``plan_`` holds the same plan.
 
         Parameters
         ----------
         n
-            Number of rows of X under replace_one, where it is public. Under add_remove the number is private, and
-            ``fit`` uses only the ``n`` of the estimator. Declare ``n`` there, and omit it here.
+            Number of rows of X under replace_one, where it is public. Under add_remove, this number is private, and
+            ``fit`` uses only the ``n`` of the estimator. In that case, declare ``n`` in the constructor, and omit it
+            here.
 
         Returns
         -------
@@ -178,7 +183,7 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on private data; ``guarantee_`` covers the released module and everything computed from it.
 
-        Parameters, data and the module are checked before the charge, so errors of these checks cost nothing.
+        Parameters, data and the module are checked before the charge, so errors found by these checks cost nothing.
 
         Parameters
         ----------
@@ -195,10 +200,11 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
         Raises
         ------
         LeakError
-            If scikit-learn evaluates the model on the private data, or a pipeline fitted a transformer to them, and the
-            parameters do not allow it. Nothing is charged.
+            If scikit-learn evaluates the model on the private data, although ``allow_unprotected_scores`` is False, or
+            if a pipeline fitted a transformer to the private data, and ``fitted_transformers`` or a ledger forbids
+            this. Nothing is charged.
         DataError
-            If the data break a rule. Nothing is charged.
+            If X or y is invalid, in which case nothing is charged, or if the training fails on the data.
         """
         drop, seed = invalid_rows(self.invalid) == "drop", self._seed()
         scored = checked_score_source(self.allow_unprotected_scores)
@@ -256,7 +262,7 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
 
     @property
     def statement_(self) -> Statement:
-        """Every field of a privacy report on this fit, as data."""
+        """Privacy statement of this fit: all fields of a privacy report, as data."""
         check_is_fitted(self)
         return statement(self.release_)
 
@@ -268,10 +274,10 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
         Parameters
         ----------
         path
-            File to write; its suffix chooses a page (.html), Markdown (.md) or JSON (.json).
+            Path of the file. Its suffix selects the format: an HTML page (.html), Markdown (.md) or JSON (.json).
         fields
-            Fields that only the user can know, such as curator and intended_use; ``statement_.gaps`` names these
-            fields.
+            Values of fields that only the user can know, such as curator and intended_use; ``statement_.gaps`` lists
+            the missing ones.
         overwrite
             Whether to replace an existing file.
 
@@ -284,7 +290,7 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
         write_statement(path, self.release_, fields=fields, overwrite=overwrite)
 
     def __sklearn_tags__(self) -> Any:
-        """Declare to scikit-learn that results differ from fit to fit, and may be poor."""
+        """Declare to scikit-learn that results differ between fits, and that scores may be poor."""
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         tags.classifier_tags.poor_score = True

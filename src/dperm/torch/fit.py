@@ -79,30 +79,34 @@ def fit(
     dataset
         Pairs (input, target): a map-style data set, or a tuple of two tensors. A loader is not accepted.
     loss
-        Function of (outputs, targets) that returns one loss for each example. Loss functions and modules of torch are
-        called without their reduction over the batch.
-    epsilon, delta, adjacency
-        Guarantee of the whole training run, and its adjacency relation.
+        Function of (outputs, targets) that returns one loss for each example. Loss functions and loss modules of torch
+        are called without their reduction over the batch.
+    epsilon, delta
+        Privacy-loss bounds of the whole training run, with delta > 0.
     n
-        Public number of records, which may be approximate. Under add_remove the true number is private, and ``n`` must
-        be declared. Under replace_one the default is the size of the data set.
+        Public number of records. Under add_remove, the true number is private, and ``n`` must be declared; it may be
+        approximate. Under replace_one, ``n`` must equal the size of the data set, which is the default.
+    adjacency
+        Adjacency relation, "add_remove" or "replace_one".
     batch_size, epochs
-        Expected size of a sample, and expected number of draws of each record. Defaults follow from public constants
-        (`dperm.methods.sampling`): 1000 steps, at a sampling rate that costs little accuracy.
+        Expected number of records in a batch (a Poisson sample), and expected number of batches that contain a given
+        record. Defaults follow from public numbers (`dperm.methods.sampling`). If both are None, the training run takes
+        1000 steps, at a sampling rate that costs little accuracy.
     clip_norm, clipping, grade, physical_batch_size
         See `DPSGD`.
     optimizer
         Optimizer over ``model.parameters()``, or a function from parameters to an optimizer, such as
         ``torch.optim.AdamW``. None uses Adam, whose step sizes do not depend on the scale of the gradients.
     learning_rate
-        Learning rate of an optimizer created by this function. None uses the optimizer's default, or 3e-3 for Adam.
+        Learning rate of an optimizer created by this function. None uses 3e-3 if ``optimizer`` is None, and the
+        optimizer's own default otherwise.
     ledger
         Budget to charge; None charges nothing.
     progress
         Whether to show a progress bar; None shows one only on a terminal.
     show_loss
-        Whether to print mean losses from time to time. The losses are computed from the data without noise, and are
-        **not covered** by the guarantee. They are meant only for people with access to the data.
+        Whether to print mean losses during training. These losses are computed from the data without noise, and the
+        guarantee does **not cover** them. They are meant only for people with access to the data.
     example_inputs, collate_fn, num_workers, request_id, bits
         See `DPSGDPlan.attach`.
 
@@ -116,7 +120,7 @@ def fit(
     ParameterError
         If an argument is out of range.
     AssumptionError
-        If the model or the loss mixes examples, or if no amount of noise can meet the goal.
+        If the model or the loss mixes examples, or no amount of noise can give the guarantee.
     DataError
         If the training run fails on the data. The message shows no private value.
 

@@ -57,21 +57,25 @@ class DPSGD:
     clip_norm
         Clipping norm C of an example's gradient; longer gradients are scaled down to norm C.
     batch_size, rate
-        Expected size of a sample, or sampling probability of each record; pass exactly one of the two.
+        Expected number of records in a batch (a Poisson sample), or sampling probability of each record, in (0, 1].
+        Pass at most one of the two; the default follows from public numbers (`dperm.methods.sampling`).
     epochs, steps
-        Expected number of draws of each record, or number of samples; pass exactly one of the two.
+        Expected number of batches that contain a given record, or number of batches. Pass at most one of the two; the
+        default follows from public numbers.
     clipping
         "flat" bounds the norm of the whole gradient. "per_layer" bounds the norm of each layer by C divided by the
         square root of the number of layers. "normalized" scales every gradient to a norm of about C, so C only scales
         the learning rate. A `QuantileClipping` adapts C privately to a quantile of the norms.
     grade
-        "exact", or "fast" for noise and sums in the model's own precision. The guarantee of "fast" is proved only for
-        ideal arithmetic, without rounding.
+        "exact" draws the noise exactly on a grid, and its guarantee includes rounding errors. "fast" draws the noise in
+        single precision and sums in the model's own precision; its guarantee is proved only for ideal arithmetic,
+        without rounding.
     physical_batch_size
-        Number of records in one forward pass. It affects memory and time, not privacy.
+        Largest number of records in one forward pass. It affects memory and time, not privacy.
     records_per_group
-        Largest number of records used from one group (a person). The guarantee then holds for all records of a group,
-        n counts groups, and `attach` needs ``group``.
+        Largest number of records used from one group, such as the records of one person. If it is given, the guarantee
+        protects all records of a group together. Then n is the number of groups, sampling draws whole groups, and
+        `DPSGDPlan.attach` requires ``group``.
 
     Examples
     --------
@@ -104,22 +108,23 @@ class DPSGD:
 
     @property
     def samples(self) -> SamplingRequest:
-        """Requested expected sample size, and number of samples."""
+        """Requested sampling settings: batch size or rate, and epochs or steps."""
         return SamplingRequest(self.batch_size, self.rate, self.epochs, self.steps)
 
     def plan(
         self, n: int, epsilon: float, delta: float, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
     ) -> "DPSGDPlan":
-        """Return a plan, from public numbers alone, under which the whole run satisfies (epsilon, delta)-DP.
+        """Return a plan for a training run that satisfies (epsilon, delta)-DP, computed from public numbers alone.
 
         *Guarantees.* The accountant certifies that the composition of all steps satisfies (epsilon, delta)-DP.
 
         Parameters
         ----------
         n
-            Number of records. Under replace_one, this is the size of the data set. Under add_remove, the true number is
-            private; declare a public number, which may be approximate. The declared number determines the rate and the
-            steps, and is never compared with the data.
+            Number of records, or of groups if ``records_per_group`` is given. Under replace_one, this is the size of
+            the data set. Under add_remove, the true number is private; declare a public number, which may be
+            approximate. The declared number determines the rate and the steps. Data sets with more than max(16 n, 2^20)
+            records (or groups) are refused.
         epsilon, delta
             Privacy-loss bounds for all steps together, delta > 0.
         adjacency
@@ -156,7 +161,7 @@ class DPSGD:
 
 @dataclass(frozen=True)
 class DPSGDPlan:
-    """Plan of DP-SGD, made from public numbers alone; ``print(plan)`` shows it, and `attach` trains with it.
+    """Plan of DP-SGD, made from public numbers alone; ``print(plan)`` shows it, and `attach` starts a training run.
 
     Attributes
     ----------
@@ -165,7 +170,7 @@ class DPSGDPlan:
     goal
         Guarantee of the whole run; it also holds if the run stops before its last step.
     n, rate, steps
-        Public number of records, sampling probability of each record, and number of steps.
+        Public number of records (or groups), sampling probability of each record (or group), and number of steps.
     noise
         Noise of each step, in units of the clipping norm.
     """
@@ -194,7 +199,7 @@ class DPSGDPlan:
 
     @property
     def event(self) -> Event:
-        """Privacy event of the run."""
+        """Privacy event of all planned steps, the input of the accountant."""
         return self.noise.event
 
     @property
@@ -219,7 +224,7 @@ class DPSGDPlan:
 
     @property
     def expected_batch_size(self) -> float:
-        """Divisor of the noisy sum of each step: q n, times the number of records per group."""
+        """Divisor of the noisy sum of each step: ``rate`` times ``n``, times ``records_per_group`` if given."""
         return self.rate * self.n * (self.method.records_per_group or 1)
 
     @property
@@ -250,7 +255,7 @@ class DPSGDPlan:
 
     @cached_property
     def facts(self) -> ReleaseFacts:
-        """Facts to store in the release record that are known before the run."""
+        """Facts known before the run, to be stored in the release record."""
         if not covers(self.goal, self.event):
             raise ParameterError(
                 argument="goal",
@@ -342,24 +347,27 @@ class DPSGDPlan:
     ) -> PrivateTraining:
         """Return a training run of ``model`` on ``dataset``, for use in a ``with`` block.
 
-        Nothing is charged here. Entering the block checks the budget, the model and the data. The first step charges
-        the whole plan.
+        This method charges nothing. Entering the block checks the budget, the model and the data. The first step
+        charges the budget for the whole plan.
 
         Parameters
         ----------
         model
-            Any module. The model is not wrapped, and its hooks are removed at the end of the block.
+            Any module. The model is not wrapped; it gets hooks, which are removed at the end of the block.
         optimizer
-            Any optimizer of ``torch.optim`` over the trained parameters of the model, except optimizers with a required
+            Any optimizer of ``torch.optim`` over all trained parameters of the model, except optimizers that require a
             closure (LBFGS) or sparse gradients (SparseAdam).
         dataset
             A map-style data set, or a tuple of tensors, but **not** a loader: dperm draws the batches.
         ledger
-            Budget to charge. It is checked when the block is entered, and charged in the first step.
+            Budget to charge; None charges nothing. It is checked when the block is entered, and charged in the first
+            step.
         group
-            Key of the group of each record, for plans with ``records_per_group``.
+            Group keys, one for each record in the order of the data set, for plans with ``records_per_group``. Records
+            with equal keys form a group.
         example_inputs
-            Tuple of the model's arguments; only shapes and types are used. None uses the first element of a batch.
+            Tuple of the model's arguments, with the examples in the first dimension. Only shapes and types are used.
+            None uses the first element of a batch as the only argument.
         public_inputs
             Whether ``example_inputs`` are public or invented examples whose values may be used. This is meant for
             models that cannot run on synthetic values. **Never** set this for private examples.
@@ -368,14 +376,16 @@ class DPSGDPlan:
         progress
             Whether to show a progress bar; None shows one only on a terminal.
         request_id
-            Identifier of the charge; each identifier is charged only once.
+            Identifier of the charge. The budget charges each identifier only once; None uses a new identifier.
         resume
             Path of the checkpoint to resume from, written by `PrivateTraining.save`.
         rehearsal
-            Whether to rehearse the loop. Trial batches test whether one record affects the losses or gradients of
-            others. Switch rehearsals off only if the loop draws random numbers from a library other than torch.
+            Whether to rehearse the loop. A rehearsal passes trial batches to the loop, and tests whether one record
+            affects the losses or gradients of others. Switch rehearsals off only if an error message recommends it, for
+            example because the loop draws random numbers from a library other than torch.
         bits
-            Source of randomness; ``NotPrivateBits(seed)`` makes the run reproducible and NOT PRIVATE.
+            Source of randomness; None uses the operating system. ``NotPrivateBits(seed)`` makes the run reproducible
+            and NOT PRIVATE.
 
         Returns
         -------
@@ -385,7 +395,8 @@ class DPSGDPlan:
         Raises
         ------
         ParameterError
-            If an argument is invalid, the optimizer cannot step, or training runs in several processes.
+            If an argument is invalid, the optimizer is not supported, or training is distributed over several
+            processes.
         """
         options = Options(
             group=group,
@@ -402,17 +413,17 @@ class DPSGDPlan:
         return PrivateTraining(plan, model, optimizer, dataset, budget=ledger, options=options, bits=bits)
 
     def so_far(self, draws: int) -> str:
-        """Describe the privacy loss of a plan with only ``draws`` steps; this is not a guarantee for this run.
+        """Describe the privacy loss of a plan with only ``draws`` steps; this is not a guarantee for the current run.
 
         Parameters
         ----------
         draws
-            Number of steps.
+            Number of steps, at most the planned number.
 
         Returns
         -------
         str
-            Description of the privacy loss.
+            Sentences with epsilon after these steps and the guarantee of the plan.
         """
         spent = account(self.noise.event_of(draws), self.adjacency).epsilon(self.goal.delta) if draws else 0.0
         return (

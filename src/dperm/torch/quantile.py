@@ -24,6 +24,9 @@ ANGLE = "Its sine is the share of the count in the sensitivity."
 class QuantileClipping:
     """Clipping at an adaptive norm: a privately estimated quantile of the gradient norms (T46a).
 
+    Each step releases a noisy count of the gradients shorter than the clipping norm, together with the noisy sum of the
+    clipped gradients. The clipping norm of the next step follows from this count.
+
     Parameters
     ----------
     quantile
@@ -31,7 +34,9 @@ class QuantileClipping:
     learning_rate
         Learning rate of the logarithm of the clipping norm, in [0, 10].
     angle
-        Angle f in radians that divides the sensitivity: the gradient gets the share cos(f), and the count gets sin(f).
+        Angle f in radians, from 0.001 to 1.5. It divides the sensitivity between the two releases: clipped gradients
+        are multiplied by cos(f), and the count is multiplied by sin(f). A larger angle gives a more accurate count and
+        noisier gradients.
 
     Examples
     --------
@@ -58,12 +63,12 @@ class QuantileClipping:
 
     @property
     def gradient_share(self) -> float:
-        """Share cos(f) of the gradient, rounded down; the squares of both shares add up to at most 1."""
+        """Factor cos(f) of the gradient, rounded down; its square and that of `count_share` add up to at most 1."""
         return math.cos(self.angle) * (1 - 2.0**-50)
 
     @property
     def count_share(self) -> float:
-        """Share sin(f) of the count, rounded down."""
+        """Factor sin(f) of the count, rounded down."""
         return math.sin(self.angle) * (1 - 2.0**-50)
 
     def adapted(self, clip_norm: float, noisy_count: float, expected: float) -> float:
@@ -74,20 +79,20 @@ class QuantileClipping:
         clip_norm
             Current clipping norm.
         noisy_count
-            Released noisy sum of sin(f) b, where b is 1 for an example whose gradient norm is at most ``clip_norm``,
-            and -1 for any other.
+            Noisy sum of sin(f) b over the sample, where b is 1 for an example with a gradient norm of at most
+            ``clip_norm``, and -1 for any other example.
         expected
             Expected number of examples in the sample.
 
         Returns
         -------
         float
-            The next clipping norm.
+            The next clipping norm, ``clip_norm`` times exp(-learning_rate (p - quantile)). Here p is the estimated
+            fraction of gradients shorter than ``clip_norm``.
 
         Notes
         -----
-        The noisy share of the examples is clamped to [0, 1], and the result is clamped to the range of permitted
-        clipping norms.
+        The estimate p is clamped to [0, 1], and the result is clamped to the range of permitted clipping norms.
         """
         share = min(max(0.5 + noisy_count / (2 * self.count_share * expected), 0.0), 1.0)
         changed = clip_norm * math.exp(-self.learning_rate * (share - self.quantile))

@@ -76,17 +76,18 @@ class FailOnError:
 class PrivateTraining:
     """Training run of a plan, for use in a ``with`` block: ``for batch in private: private.step(losses)``.
 
-    *Guarantees.* The released model satisfies the plan's guarantee if each loss depends only on its own record, and
-    nothing else that is computed from batches enters the training run. Both conditions are tested on the model, the
-    loss and the loop before the charge. The budget is charged once, in the first step, after its losses are checked and
-    before noise is drawn. Failures after the charge are not refunded.
+    *Guarantees.* The released model satisfies the plan's guarantee under two conditions. Each loss depends only on its
+    own record, and nothing else that is computed from batches enters the training run. Before the charge, tests of the
+    model, the loss and the loop look for violations of these conditions, but cannot detect all of them. The budget is
+    charged once, in the first step, after its losses are checked and before noise is drawn. Failures after the charge
+    are not refunded.
 
     Attributes
     ----------
     plan
         Plan of the run.
     model
-        Model in training; it is not wrapped.
+        Model to train; it is not wrapped.
     steps_taken
         Number of steps so far, for information only; the guarantee covers all planned steps.
     """
@@ -114,12 +115,14 @@ class PrivateTraining:
         self._clipping, self._double = plan.clipping, plan.noise.double  # properties, computed once
 
     def __enter__(self) -> Self:
-        """Check budget, data and model, and hook the model; the first step charges the budget.
+        """Check the budget, the data and the model, and add hooks to the model.
+
+        The first step charges the budget. A resumed run is already charged, and takes over this charge on entry.
 
         Raises
         ------
         ParameterError
-            If the run was entered before, or a checkpoint does not fit.
+            If the run was entered before, or the checkpoint does not match the plan, the model or the optimizer.
         AssumptionError, DataError, BudgetError
             If model, data or budget do not fit the plan.
         """
@@ -164,7 +167,7 @@ class PrivateTraining:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Remove the hooks, and commit the digest of the model."""
+        """Remove the hooks, and commit the charge with the digest of the model."""
         stack, self._open = self._opened_stack(), None
         loop, refusal = self._loop, self._rehearsal.refusal
         with stack:
@@ -193,7 +196,10 @@ class PrivateTraining:
             warn_of_divergence(self.model, self._ready.value.inputs)
 
     def __iter__(self) -> Iterator[Batch]:
-        """Return the micro-batches of the remaining steps; call `step` once for each."""
+        """Return an iterator over the micro-batches of the remaining steps; call `step` once for each.
+
+        A micro-batch is a part of a Poisson sample, with at most ``physical_batch_size`` records.
+        """
         self._opened_stack()
         if self.plan.steps == self.update.draws:
             restored = self._checkpoint.resumes and self.steps_taken == self._checkpoint.steps_taken
@@ -216,14 +222,14 @@ class PrivateTraining:
         Returns
         -------
         bool
-            Whether the optimizer took a step; if True, a scheduler may take a step too. False for all micro-batches
-            except the last of a sample, and for the trial batches of a rehearsal.
+            Whether the optimizer took a step; if True, a scheduler may take a step too. The result is False for the
+            trial batches of a rehearsal, and for all micro-batches except the last one of a sample.
 
         Raises
         ------
         ParameterError
-            If losses have the wrong shape or come from a different model, or if no batch is pending. Errors in
-            losses are found before the charge.
+            If ``losses`` has the wrong shape or comes from a different model, or if no batch is pending. In the first
+            step, these errors are raised before the charge.
 
         Notes
         -----
@@ -250,14 +256,14 @@ class PrivateTraining:
             return self.finished(part, draw)
 
     def compiled(self, loss: Callable[..., Tensor]) -> "CompiledTraining":
-        """Return a function ``step(x, y)`` in place of ``private.step(loss(model(x), y))``, compiled on its first call.
+        """Return a function ``step(x, y)`` to replace ``private.step(loss(model(x), y))``, compiled on its first call.
 
         The compiled step is faster for small models. It needs a C++ compiler and a plan of grade "fast".
 
         Parameters
         ----------
         loss
-            Function from the model's output and the other parts of a batch to one loss for each example.
+            Function of the model's output and the other parts of a batch that returns one loss for each example.
 
         Returns
         -------
@@ -272,7 +278,7 @@ class PrivateTraining:
 
     @property
     def release(self) -> Release[nn.Module]:
-        """The model with its guarantee, profile, event and record, after the block has exited cleanly.
+        """The model with its guarantee, profile, event and record; available once the block has exited cleanly.
 
         Raises
         ------
@@ -288,17 +294,20 @@ class PrivateTraining:
 
     @property
     def was_charged(self) -> bool:
-        """Whether the run has been charged, either in its first step or when it was resumed."""
+        """Whether the run has been charged, either in its first step or when it was resumed.
+
+        Without a budget, the property also becomes True in the first step.
+        """
         return self._run is not None
 
     @property
     def clip_norm(self) -> float:
-        """Clipping norm of the next step: the norm of the plan, or the private estimate of quantile clipping."""
+        """Clipping norm of the next step: the norm of the plan, or the current norm of `QuantileClipping`."""
         self._entered()
         return self.update.clip_norm
 
     def so_far(self) -> str:
-        """Describe the privacy loss of a plan with only the steps so far; this is not a guarantee for this run."""
+        """Describe the privacy loss of a plan with only the steps taken so far; not a guarantee for this run."""
         self._entered()
         return self.plan.so_far(self.update.draws)
 
@@ -314,16 +323,18 @@ class PrivateTraining:
         Parameters
         ----------
         path
-            Path of the checkpoint. A journal of the steps is written to the same folder; resuming needs both files.
+            Path of the checkpoint. A journal of the steps is written to the same folder. Both files are needed to
+            resume.
         extra
-            Additional plain data and tensors, such as ``scheduler.state_dict()``.
+            Additional data to store: tensors, numbers, strings, lists and dictionaries, such as
+            ``scheduler.state_dict()``.
 
         Raises
         ------
         ParameterError
             If the call is made during a sample or a rehearsal, or if ``extra`` cannot be stored.
         SupersededError
-            If another run resumed from a copy of the checkpoint.
+            If another run has resumed from a checkpoint of this run.
         """
         self._opened_stack()
         self._loop.refuse_within_a_sample("save can be called", seen=self._loop.in_rehearsal)
@@ -341,12 +352,12 @@ class PrivateTraining:
 
     @property
     def extra(self) -> dict[str, Any]:
-        """In a resumed run, the ``extra`` data that were passed to `save` with the checkpoint; otherwise empty."""
+        """Additional data in the checkpoint of a resumed run, from the argument ``extra`` of `save`; else empty."""
         self._entered()
         return self._checkpoint.extra
 
     def awaited(self) -> MicroBatch:
-        """Return the pending micro-batch; used by the implementations of a step.
+        """Return the micro-batch for the next step; for internal use by `step` and compiled steps.
 
         Raises
         ------
@@ -360,12 +371,12 @@ class PrivateTraining:
         return self._loop.pending
 
     def finished(self, part: MicroBatch, draw: Draw | None = None) -> bool:
-        """Conclude a micro-batch after adding its sums; after the last one of a sample, add noise and take a step.
+        """Finish a micro-batch after its sums were added; after the last one of a sample, add noise and take a step.
 
         Parameters
         ----------
         part
-            Micro-batch to conclude.
+            Micro-batch to finish.
         draw
             Function that draws the noise, for compiled steps; None uses the default.
 
@@ -386,7 +397,9 @@ class PrivateTraining:
         return True
 
     def whole(self, part: MicroBatch) -> FailOnError:
-        """Charge the run before its first micro-batch outside a rehearsal, and return the guard of the step.
+        """Charge the run if it is not charged yet, and return a context manager for the step.
+
+        A micro-batch of a rehearsal charges nothing.
 
         Parameters
         ----------
@@ -404,7 +417,7 @@ class PrivateTraining:
         return self._whole
 
     def fail(self) -> None:
-        """Mark the training run as failed: no step and no release may follow."""
+        """Mark the training run as failed, so it can neither take another step nor release the model."""
         self._failed = True
 
     def _has_unused_steps(self) -> bool:

@@ -48,20 +48,23 @@ NOISE = "It is the ratio of the noise multipliers of snapshots and steps."
 class DPSVRG:
     """Variance-reduced DP-SGD (T46), with noisy full gradients at snapshots and noisy clipped differences in between.
 
+    A snapshot is a copy of the parameters, at which the clipped gradients of all records are summed. Each step uses
+    the noisy mean gradient of the snapshot plus a noisy mean of clipped gradient differences over a Poisson sample.
+
     Parameters
     ----------
     clip_norm
-        Clipping norm C of the difference between an example's gradients at the current parameters and at the snapshot.
+        Clipping norm C of the difference between an example's gradient at the current parameters and its gradient at
+        the latest snapshot.
     snapshot_clip_norm
         Clipping norm of an example's gradient at a snapshot.
-    batch_size, rate
-        Expected size of a sample, or sampling probability of each record; pass exactly one of the two.
-    epochs, steps
-        Expected number of draws of each record, or number of samples; pass exactly one of the two.
+    batch_size, rate, epochs, steps
+        See `DPSGD`.
     snapshots
         Largest number of snapshots, at equal intervals.
     snapshot_noise
-        Ratio of the noise multiplier of snapshots to that of steps. None minimizes the total variance of all steps.
+        Ratio of the noise multiplier of snapshots to that of steps. None uses the ratio with approximately the smallest
+        total noise variance.
     grade, physical_batch_size
         See `DPSGD`. Gradients are summed in double precision in both grades.
 
@@ -97,13 +100,13 @@ class DPSVRG:
 
     @property
     def samples(self) -> SamplingRequest:
-        """Requested expected sample size, and number of samples."""
+        """Requested sampling settings: batch size or rate, and epochs or steps."""
         return SamplingRequest(self.batch_size, self.rate, self.epochs, self.steps)
 
     def plan(
         self, n: int, epsilon: float, delta: float, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
     ) -> "DPSVRGPlan":
-        """Return a plan with rate, steps, snapshots and noise, under which the whole run satisfies (epsilon, delta)-DP.
+        """Return a plan for a training run that satisfies (epsilon, delta)-DP, computed from public numbers alone.
 
         Parameters
         ----------
@@ -170,7 +173,7 @@ class DPSVRGPlan:
     interval
         Number of steps from one snapshot to the next.
     noise, snapshot_noise
-        Noise on the sums of steps and of snapshots, each in units of its clipping norm.
+        Noise on the sum of each step and on the sum of each snapshot, in units of the respective clipping norm.
     """
 
     method: DPSVRG
@@ -192,12 +195,12 @@ class DPSVRGPlan:
 
     @property
     def snapshots(self) -> int:
-        """Number of snapshots: one snapshot is taken before every ``interval`` steps."""
+        """Number of snapshots: one before the first step, and one after every ``interval`` steps, except at the end."""
         return math.ceil(self.steps / self.interval)
 
     @property
     def event(self) -> Event:
-        """Privacy event of the run: steps and snapshots."""
+        """Privacy event of the run, the composition of all steps and snapshots."""
         return self.noise.event + self.snapshot_noise.event
 
     @property
@@ -207,7 +210,7 @@ class DPSVRGPlan:
 
     @property
     def deviations(self) -> tuple[float, float]:
-        """Standard deviations of the two noise terms in a step: noise of the sample, and noise of the snapshot."""
+        """Standard deviations of the two noise terms in each coordinate of a step: from the sample and the snapshot."""
         method = self.method
         return (
             self.noise.scale * method.clip_norm / (self.rate * self.n),
@@ -216,7 +219,7 @@ class DPSVRGPlan:
 
     @cached_property
     def facts(self) -> ReleaseFacts:
-        """Facts to store in the release record that are known before the run."""
+        """Facts known before the run, to be stored in the release record."""
         return ReleaseFacts(
             goal=self.goal,
             event=self.event,
@@ -303,8 +306,8 @@ class DPSVRGPlan:
     ) -> Release[nn.Module]:
         """Train ``model`` in place, and return it with its guarantee.
 
-        The run checks its arguments, charges the budget, trains and commits. Failures after the charge are not
-        refunded.
+        The method checks its arguments, charges the budget, trains the model, and commits the charge. Failures after
+        the charge are not refunded.
 
         Parameters
         ----------
@@ -313,15 +316,14 @@ class DPSVRGPlan:
         dataset
             Pairs (input, target): a map-style data set, or a tuple of two tensors.
         loss
-            Function of (outputs, targets) that returns one loss for each example. The loss is evaluated at two sets of
-            parameters for each batch, the current ones and those of the snapshot, so custom training loops are not
-            supported.
+            Function of (outputs, targets) that returns one loss for each example. For each batch, the loss is evaluated
+            at the current parameters and at those of the snapshot, so custom training loops are not supported.
         ledger
             Budget to charge; None charges nothing.
         example_inputs, collate_fn, num_workers, progress, request_id, bits
             See `DPSGDPlan.attach`.
         after_step
-            Callback called after each step with the number of steps completed so far, for example to step a scheduler.
+            Callback that receives the number of completed steps after each step, for example to step a scheduler.
 
         Returns
         -------

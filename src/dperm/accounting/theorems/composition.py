@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Composition theorems of the textbooks: basic (T11), advanced (T12) and its inverse (T12a).
 
-All three assume parameters that are fixed before the first release; the mechanisms may be chosen adaptively, the
-budgets may not (T14 states the conditions for a filter). The exact answers are in ``optimal``.
+All three theorems assume that epsilon and delta of every mechanism are fixed before the first release. The mechanisms
+themselves may be chosen adaptively. T14 states the conditions for adaptively chosen epsilons and deltas. The module
+``optimal`` computes the exact composition.
 """
 
 import math
@@ -19,7 +20,7 @@ from dperm.privacy.rounding import round_up
 
 
 def basic_composition(epsilons: Iterable[float], deltas: Iterable[float]) -> tuple[float, float]:
-    """Return the sum of the epsilons and the sum of the deltas.
+    """Return the (epsilon, delta) guarantee of basic composition: the sums of the epsilons and of the deltas.
 
     Theorem T11 [Dwork & Roth 2014, Thm 3.16].
         Adaptively composed (eps_i, delta_i)-DP mechanisms are (sum eps_i, sum delta_i)-DP.
@@ -56,7 +57,7 @@ def advanced_composition(epsilon: float, delta: float, *, count: int, slack: flo
             delta' = T delta + slack.
 
     Erratum E1 (see docs/errata.md): the lecture of Razaviyayn prints the denominator as e^{eps+1}. The printed formula
-    gives too small an epsilon and is therefore unsafe. For eps = 1, delta = 0, T = 1000 and slack = 1e-6, it gives
+    gives an epsilon that is too small, so it is unsafe. For eps = 1, delta = 0, T = 1000 and slack = 1e-6, it gives
     398.8, but at this epsilon the true delta is 0.986 (T13). The correct value is 628.3.
 
     Parameters
@@ -68,13 +69,13 @@ def advanced_composition(epsilon: float, delta: float, *, count: int, slack: flo
     count
         Number T of mechanisms, at least 1.
     slack
-        Part of delta spent on the composition, in (0, 1).
+        Additional delta for the composition, in (0, 1). A smaller slack gives a larger epsilon.
 
     Returns
     -------
     tuple[float, float]
-        Epsilon and delta of the composition, rounded up. The epsilon is not capped at the value T eps of T11, which is
-        smaller for a small number of mechanisms. ``advanced_composition_delta`` gives a smaller delta.
+        Epsilon and delta of the composition, rounded up. For few mechanisms, the epsilon T eps of ``basic_composition``
+        is smaller; the function does not take the minimum. ``advanced_composition_delta`` gives a smaller delta.
 
     Raises
     ------
@@ -92,9 +93,9 @@ def advanced_composition(epsilon: float, delta: float, *, count: int, slack: flo
 def advanced_composition_delta(delta: float, *, count: int, slack: float) -> float:
     """Return the delta of T12 in its sharper form, 1 - (1 - delta)^T (1 - slack) instead of T delta + slack.
 
-    Each mechanism is eps-DP outside an event of probability delta [Kairouz, Oh & Viswanath 2015]. These events are
-    independent, so their union has probability 1 - (1 - delta)^T. The slack is spent only on the complement of this
-    union.
+    In the worst case, each mechanism is eps-DP outside an event of probability delta [Kairouz, Oh & Viswanath 2015].
+    These events are independent, so their union has probability 1 - (1 - delta)^T. The slack is needed only on the
+    complement of this union.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def advanced_composition_delta(delta: float, *, count: int, slack: float) -> flo
     count
         Number T of mechanisms, at least 1.
     slack
-        Part of delta spent on the composition, in (0, 1).
+        Additional delta for the composition, in (0, 1); the same value as for ``advanced_composition``.
 
     Returns
     -------
@@ -121,15 +122,15 @@ def advanced_composition_delta(delta: float, *, count: int, slack: float) -> flo
 
 
 def per_step_epsilon(epsilon: float, *, count: int, slack: float) -> float:
-    """Return an epsilon per mechanism for which the composition of ``count`` mechanisms stays within ``epsilon``.
+    """Return the epsilon of each mechanism for a composition of ``count`` mechanisms with total epsilon ``epsilon``.
 
     Theorem T12a [Dwork & Roth 2014, Cor 3.21].
         Let 0 < eps < 1, slack <= 1/2 and eps' = eps / sqrt(8 T ln(1/slack)). The composition of T mechanisms that are
         (eps', delta')-DP is (eps, T delta' + slack)-DP.
 
     Errata E12 and E39 (see docs/errata.md) concern the lecture of Razaviyayn. For DP gradient descent, the lecture sets
-    slack = delta' = delta/(T+1), but writes ln(1/delta) in eps'. The correct term is ln((T+1)/delta); pass
-    ``slack=delta / (T + 1)``. The lecture also omits the condition on the slack. The formula is unsafe for a slack near
+    slack = delta' = delta/(T+1), but writes ln(1/delta) instead of ln((T+1)/delta) in eps'. For the correct value, pass
+    ``slack=delta / (T + 1)``. The lecture also omits the condition slack <= 1/2. The formula is unsafe for a slack near
     1.
 
     Parameters
@@ -139,12 +140,12 @@ def per_step_epsilon(epsilon: float, *, count: int, slack: float) -> float:
     count
         Number T of mechanisms, at least 1.
     slack
-        Part of delta spent on the composition, in (0, 1/2].
+        Additional delta for the composition, in (0, 1/2].
 
     Returns
     -------
     float
-        Epsilon per mechanism, rounded *down*, because a smaller epsilon per mechanism is safe.
+        Epsilon of each mechanism, rounded *down*, because a smaller epsilon is safe.
 
     Raises
     ------

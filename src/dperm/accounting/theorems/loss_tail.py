@@ -17,8 +17,9 @@ from dperm.accounting.theorems._rounding import ALLOWANCE, up_delta
 def gaussian_loss_tail(epsilon: float, mu: float) -> float:
     """Return P(L > epsilon) for the privacy loss L ~ N(mu^2/2, mu^2) of the Gaussian mechanism.
 
-    Theorem T2a: if P(L > eps) <= delta in both directions of every pair, the mechanism is (eps, delta)-DP. The
-    condition is sufficient, not necessary. At mu = 1 and eps = 3, the tail is 0.00621, but the exact delta is 0.00154.
+    Theorem T2a: if P(L > eps) <= delta in both directions of every neighbouring pair, the mechanism is (eps, delta)-DP.
+    The condition is sufficient, but not necessary. At mu = 1 and eps = 3, the tail probability is 0.00621, but the
+    exact delta is 0.00154.
 
     Parameters
     ----------
@@ -42,17 +43,18 @@ def gaussian_loss_tail(epsilon: float, mu: float) -> float:
 
 
 def gaussian_tail_epsilon(mu: float, delta: float) -> float:
-    """Return the epsilon of the Gaussian mechanism at ``delta`` according to the tail condition (T2a).
+    """Return the smallest epsilon at which the Gaussian mechanism satisfies the tail condition T2a for ``delta``.
 
-    The result is mu^2/2 + mu z, where P(N(0,1) > z) = delta, or 0 if this number is negative. At mu = 1 and
-    delta = 1e-5, the result is 4.7649, but the exact epsilon is 4.3772 (T6).
+    The tail condition is P(L > epsilon) <= delta for the privacy loss L. The result is mu^2/2 + mu z, where
+    P(N(0,1) > z) = delta, or 0 if this number is negative. At mu = 1 and delta = 1e-5, the result is 4.7649, but the
+    exact epsilon is 4.3772 (T6).
 
     Parameters
     ----------
     mu
         Ratio of sensitivity to standard deviation, positive.
     delta
-        Delta, in (0, 1).
+        Target delta, in (0, 1).
 
     Returns
     -------
@@ -75,15 +77,16 @@ def loss_tail_bound(epsilon: float, delta: float, *, threshold: float) -> float:
     """Return an upper bound on P(L > threshold) for the privacy loss L of any (epsilon, delta)-DP mechanism.
 
     Theorem T2b, a partial converse of T2a by Markov's inequality.
-        (eps, delta)-DP implies P(L > eps') <= delta / (1 - e^{eps - eps'}) for every eps' > eps. For eps' <= eps, the
-        function returns the trivial bound 1.
+        (eps, delta)-DP implies P(L > eps') <= delta / (1 - e^{eps - eps'}) for every eps' > eps.
+
+    For eps' <= eps, the function returns the trivial bound 1.
 
     Parameters
     ----------
     epsilon
-        Epsilon, at least 0.
+        Epsilon of the mechanism, at least 0.
     delta
-        Delta, in [0, 1).
+        Delta of the mechanism, in [0, 1).
     threshold
         Threshold eps' for the privacy loss; any finite number.
 

@@ -14,13 +14,13 @@ from dperm.privacy.rounding import round_up
 
 
 def laplace_scale(epsilon: float, sensitivity: float = 1.0) -> float:
-    """Return the smallest scale of Laplace noise that makes a query with this L1 sensitivity epsilon-DP.
+    """Return the smallest scale of Laplace noise for which a query with this L1 sensitivity is epsilon-DP.
 
     Theorem T5 [Dwork, McSherry, Nissim & Smith 2006].
-        Independent Lap(Delta/eps) noise on every coordinate of a query with L1 sensitivity Delta is eps-DP.
+        A query with L1 sensitivity Delta is eps-DP if independent Lap(Delta/eps) noise is added to every coordinate.
 
-    The mean of n values in [0, 1] has sensitivity 1/n under replace_one. Under add_remove, n is private, so a scale of
-    1/(n eps) is not allowed (erratum E27, see docs/errata.md). Release a noisy sum and a noisy count instead.
+    The mean of n values in [0, 1] has sensitivity 1/n under replace_one. Under add_remove, n is private, so the scale
+    must not be 1/(n eps) (erratum E27, see docs/errata.md). Release a noisy sum and a noisy count instead.
 
     Parameters
     ----------
@@ -74,25 +74,26 @@ def laplace_profile(epsilon: float, scale: float, sensitivity: float = 1.0) -> f
 
 
 def classical_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """Return the textbook standard deviation of Gaussian noise, Delta sqrt(2 ln(1.25/delta)) / epsilon.
+    """Return the textbook standard deviation of Gaussian noise, sigma = Delta sqrt(2 ln(1.25/delta)) / epsilon.
 
     The formula is meant only for comparison.
 
     Theorem T6a [Dwork & Roth 2014, Thm A.1].
-        For 0 < eps < 1, N(0, sigma^2 I) noise with this sigma on a query with L2 sensitivity Delta is (eps, delta)-DP.
+        For 0 < eps < 1, a query with L2 sensitivity Delta is (eps, delta)-DP if N(0, sigma^2 I) noise with this sigma
+        is added.
 
     Erratum E2 (see docs/errata.md): two lectures state the theorem for every eps > 0. At delta = 1e-5, the formula
-    fails for eps >= 8.4198; at eps = 10, the true delta is 2.27e-5. The smallest eps at which it fails depends on
-    delta: 6.7718 at delta = 1e-2, 7.4635 at 1e-3, and 9.3743 at 1e-8. For smaller eps, the formula adds more noise than
-    necessary: at delta = 1e-5, the factor is 1.58 at eps = 0.1 and 1.30 at eps = 1. The function
-    ``analytic_gaussian_sigma`` is exact for every eps.
+    fails for eps >= 8.4198; at eps = 10, the true delta is 2.27e-5. The smallest eps at which the formula fails depends
+    on delta: it is 6.7718 at delta = 1e-2, 7.4635 at 1e-3, and 9.3743 at 1e-8. For smaller eps, the formula gives more
+    noise than necessary. At delta = 1e-5, its sigma is 1.58 times the exact one at eps = 0.1, and 1.30 times at
+    eps = 1. The function ``analytic_gaussian_sigma`` is exact for every eps.
 
     Parameters
     ----------
     epsilon
         Target epsilon, in (0, 1).
     delta
-        Delta, in (0, 1).
+        Target delta, in (0, 1).
     sensitivity
         L2 sensitivity Delta of the query, in the unit of the noise; positive.
 
@@ -121,15 +122,15 @@ def classical_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 
 def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     """Return the smallest standard deviation for which Gaussian noise is (epsilon, delta)-DP.
 
-    Theorem T6 [Balle & Wang 2018]: sigma = Delta/mu, where mu is the ratio at which ``analytic_gaussian_delta`` gives
-    delta at eps.
+    Theorem T6 [Balle & Wang 2018]: sigma = Delta/mu, where mu is the ratio of sensitivity to standard deviation at
+    which the exact delta at eps equals the target delta (see ``analytic_gaussian_delta``).
 
     Parameters
     ----------
     epsilon
-        Epsilon, at least 0.
+        Target epsilon, at least 0.
     delta
-        Delta, in (0, 1).
+        Target delta, in (0, 1).
     sensitivity
         L2 sensitivity Delta of the query, in the unit of the noise; positive.
 
@@ -208,7 +209,7 @@ def analytic_gaussian_epsilon(delta: float, sigma: float, sensitivity: float = 1
 
 
 def gaussian_zcdp(sigma: float, sensitivity: float = 1.0) -> float:
-    """Return the rho of zero-concentrated DP (zCDP) for Gaussian noise.
+    """Return the parameter rho of zero-concentrated DP (zCDP) for Gaussian noise.
 
     Theorem T18 [Bun & Steinke 2016]: rho = Delta^2 / (2 sigma^2). The rho of a composition is the sum of the rhos.
 
@@ -239,14 +240,14 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     Theorem T18 [Bun & Steinke 2016, Prop 1.3]: rho-zCDP implies (rho + 2 sqrt(rho ln(1/delta)), delta)-DP.
 
     `dperm.accounting.rdp.rdp_epsilon` gives a smaller epsilon for the Rényi curve rho * alpha (T17). At rho = 0.125 and
-    delta = 1e-5, it gives 2.166 instead of 2.524; the exact epsilon of the Gaussian mechanism with this rho is 1.993.
+    delta = 1e-5, it gives 2.166 instead of 2.524. The exact epsilon of the Gaussian mechanism with this rho is 1.993.
 
     Parameters
     ----------
     rho
-        Parameter of zCDP, at least 0.
+        Parameter rho of zCDP, at least 0.
     delta
-        Delta, in (0, 1).
+        Target delta, in (0, 1).
 
     Returns
     -------

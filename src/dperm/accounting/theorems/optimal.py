@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimal composition of (epsilon, delta) mechanisms: homogeneous (T13) and heterogeneous (T14).
 
-Every (eps, delta)-DP mechanism is dominated by randomized response with an escape: mass delta at loss +infinity, and
-(1-delta) e^eps/(1+e^eps) at +eps, (1-delta)/(1+e^eps) at -eps. The composition of these is the worst case, so no
-smaller delta follows from the parameters alone. If the mechanisms themselves are known, account() gives smaller values.
+Every (eps, delta)-DP mechanism is dominated by a variant of randomized response. Its privacy loss is +infinity with
+probability delta, +eps with probability (1-delta) e^eps/(1+e^eps), and -eps with probability (1-delta)/(1+e^eps). The
+composition of these variants is the worst case, so no smaller delta follows from the parameters alone. If the
+mechanisms themselves are known, account() gives smaller values.
 """
 
 from collections import Counter
@@ -19,15 +20,17 @@ from dperm.errors import AssumptionError
 
 
 def optimal_composition_delta(epsilon: float, delta: float, *, count: int, total_epsilon: float) -> float:
-    """Return the smallest delta at ``total_epsilon`` for ``count`` mechanisms that are (epsilon, delta)-DP.
+    """Return the delta of optimal composition at ``total_epsilon``, for mechanisms with equal epsilons and deltas.
+
+    It is the smallest delta that holds for every composition of ``count`` (epsilon, delta)-DP mechanisms.
 
     Theorem T13 [Kairouz, Oh & Viswanath 2015, Thm 3.3, written for every eps_g >= 0].
         The smallest delta at eps_g = ``total_epsilon`` is
         1 - (1-delta)^k (1 - sum_{l=0}^k C(k,l) (e^{(k-l) eps} - e^{eps_g + l eps})_+ / (1 + e^eps)^k),
         where (x)_+ = max(x, 0).
 
-    No term of the sum is negative, so there is no cancellation. For a million mechanisms, the relative error of each
-    term is about 1e-11.
+    No term of the sum is negative, so no digits are lost to cancellation. For a million mechanisms, the relative error
+    of each term is about 1e-11.
 
     Parameters
     ----------
@@ -43,12 +46,12 @@ def optimal_composition_delta(epsilon: float, delta: float, *, count: int, total
     Returns
     -------
     float
-        Delta of the composition, rounded up.
+        Delta of the composition at ``total_epsilon``, rounded up.
 
     Raises
     ------
     AssumptionError
-        If there are more than 2^21 - 1 mechanisms. `account` gives lower and upper bounds on this delta.
+        If ``count`` exceeds 2^21 - 1. `account` gives lower and upper bounds on this delta.
     ParameterError
         If an argument is out of range.
 
@@ -62,10 +65,11 @@ def optimal_composition_delta(epsilon: float, delta: float, *, count: int, total
 
 
 def optimal_composition_epsilon(epsilon: float, delta: float, *, count: int, total_delta: float) -> float:
-    """Return the smallest epsilon at ``total_delta`` for ``count`` mechanisms that are (epsilon, delta)-DP.
+    """Return the epsilon of optimal composition at ``total_delta``, for mechanisms with equal epsilons and deltas.
 
-    The function inverts ``optimal_composition_delta`` (T13) by an exact formula between adjacent values of the privacy
-    loss.
+    It is the smallest epsilon that holds for every composition of ``count`` (epsilon, delta)-DP mechanisms. The
+    function inverts ``optimal_composition_delta`` (T13). Between adjacent values of the privacy loss, the inverse has
+    an exact formula.
 
     Parameters
     ----------
@@ -86,8 +90,8 @@ def optimal_composition_epsilon(epsilon: float, delta: float, *, count: int, tot
     Raises
     ------
     AssumptionError
-        If total_delta < 1 - (1-delta)^count, since no epsilon attains such a small delta, or if there are more than
-        2^21 - 1 mechanisms.
+        If total_delta < 1 - (1-delta)^count, since no epsilon attains such a small delta, or if ``count``
+        exceeds 2^21 - 1.
     ParameterError
         If an argument is out of range.
 
@@ -103,7 +107,9 @@ def optimal_composition_epsilon(epsilon: float, delta: float, *, count: int, tot
 def heterogeneous_composition_delta(
     epsilons: Iterable[float], deltas: Iterable[float], *, total_epsilon: float
 ) -> float:
-    """Return the smallest delta at ``total_epsilon`` for mechanisms that are (eps_i, delta_i)-DP.
+    """Return the delta of optimal composition at ``total_epsilon``, for mechanisms with different epsilons and deltas.
+
+    It is the smallest delta that holds for every composition of mechanisms that are (eps_i, delta_i)-DP.
 
     Theorem T14 [Murtagh & Vadhan 2016, Thm 1.5].
         The smallest delta at eps_g = ``total_epsilon`` is
@@ -112,8 +118,8 @@ def heterogeneous_composition_delta(
 
     Erratum E29 (see docs/errata.md): the lecture of Razaviyayn refers to Kairouz et al. for this case, but their
     heterogeneous bound is not optimal. The optimal bound is #P-hard to compute. If the j-th distinct epsilon occurs k_j
-    times, the privacy loss has at most prod(k_j + 1) different values (atoms). About twenty different epsilons, or two
-    million equal epsilons, are feasible.
+    times, the privacy loss has at most prod(k_j + 1) different finite values, and this product must be at most 2^21.
+    About twenty different epsilons, or two million equal epsilons, are therefore feasible.
 
     Parameters
     ----------
@@ -127,12 +133,12 @@ def heterogeneous_composition_delta(
     Returns
     -------
     float
-        Delta of the composition, rounded up.
+        Delta of the composition at ``total_epsilon``, rounded up.
 
     Raises
     ------
     AssumptionError
-        If there are more than 2^21 atoms. `account` gives lower and upper bounds on this delta.
+        If the product prod(k_j + 1) exceeds 2^21. `account` gives lower and upper bounds on this delta.
     ParameterError
         If an argument is out of range.
     """
@@ -143,7 +149,9 @@ def heterogeneous_composition_delta(
 def heterogeneous_composition_epsilon(
     epsilons: Iterable[float], deltas: Iterable[float], *, total_delta: float
 ) -> float:
-    """Return the smallest epsilon at ``total_delta`` for mechanisms that are (eps_i, delta_i)-DP (T14).
+    """Return the epsilon of optimal composition at ``total_delta``, for mechanisms with different epsilons and deltas.
+
+    It is the smallest epsilon that holds for every composition of mechanisms that are (eps_i, delta_i)-DP (T14).
 
     Parameters
     ----------
@@ -162,8 +170,8 @@ def heterogeneous_composition_epsilon(
     Raises
     ------
     AssumptionError
-        If total_delta < 1 - prod(1-delta_i), since no epsilon attains such a small delta, or if there are more than
-        2^21 atoms; see `heterogeneous_composition_delta`.
+        If total_delta < 1 - prod(1-delta_i), since no epsilon attains such a small delta, or if the product
+        prod(k_j + 1) of `heterogeneous_composition_delta` exceeds 2^21.
     ParameterError
         If an argument is out of range.
     """

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Shuffled batches (T27): a lower bound on their leakage, and the guarantee that may be claimed for them.
+"""Shuffled batches (T27): a lower bound on their delta, and a valid guarantee without amplification.
 
-Poisson accounting (T22) is proved only for a Poisson sampler.
+Accounting for Poisson sampling (T22) is not valid for shuffled batches.
 """
 
 import math
@@ -20,17 +20,19 @@ _REFINEMENTS = 6
 
 
 def shuffled_delta_lower(epsilon: float, noise_multiplier: float, *, batches: int) -> float:
-    """Return a lower bound on the delta of one shuffled epoch of DP-SGD with ``batches`` steps.
+    """Return a lower bound on the delta of one epoch of DP-SGD with shuffled batches.
+
+    The records are shuffled and divided into ``batches`` batches, with one noisy step per batch.
 
     Theorem T27 [Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang 2024].
-        Let data sets be neighbours if one record is replaced by a blank record, whose gradient is 0. For some
+        Let two data sets be neighbours if one record is replaced by a blank record, whose gradient is 0. For some
         neighbours, the outputs are distributed as P = (1/T) sum_t N(2 e_t, sigma^2 I) and
-        Q = (1/T) sum_t N(e_t, sigma^2 I), with the unit vectors e_1, ..., e_T. Therefore
+        Q = (1/T) sum_t N(e_t, sigma^2 I), where e_1, ..., e_T are the unit vectors. Therefore
         delta >= max_C [1 - F((C-2)/sigma) F(C/sigma)^{T-1}] - e^eps [1 - F((C-1)/sigma) F(C/sigma)^{T-1}],
         where F is the standard normal distribution function. The brackets are the probabilities under P and Q that at
         least one coordinate exceeds C.
 
-    At sigma = 0.4, T = 10^4 and eps = 4, the bound is 0.226, whereas Poisson accounting of the same run gives 1.17e-5.
+    At sigma = 0.4, T = 10^4 and eps = 4, the bound is 0.226. For the same run with Poisson sampling, delta is 1.17e-5.
     Every C gives a valid bound, so the maximization need not be exact.
 
     Parameters
@@ -81,7 +83,7 @@ def _log1mexp(x: Array) -> Array:
 
 
 def shuffle_without_amplification(noise_multiplier: float, epochs: int, *, adjacency: Adjacency | str) -> float:
-    """Return the mu of Gaussian DP (GDP) for shuffled or fixed batches, with every record in one batch per epoch.
+    """Return the parameter mu of Gaussian DP (GDP) for training with shuffled or fixed batches, without amplification.
 
     Theorem T27 (second part).
         Let each record be in exactly one batch per epoch, with noise multiplier sigma on each clipped sum. Then E
@@ -93,7 +95,7 @@ def shuffle_without_amplification(noise_multiplier: float, epochs: int, *, adjac
 
     The bound does not hold under add_remove, since removing a record moves other records to other batches. For a fixed
     order of the records, one epoch of T batches has mu = sqrt(4(T-1)+1)/sigma under add_remove, and this value is
-    attained. If the number of steps depends on the number of records, no bound holds.
+    attained. If the number of steps depends on the number of records, no such bound holds under add_remove.
 
     Parameters
     ----------

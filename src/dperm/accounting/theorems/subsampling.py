@@ -19,7 +19,7 @@ Relations = Adjacency | str | Iterable[Adjacency | str]
 def amplify_poisson(
     epsilon: float, delta: float, *, rate: float, adjacency: Adjacency | str, base: Relations | None = None
 ) -> tuple[float, float]:
-    """Return the guarantee of an (epsilon, delta)-DP base mechanism that runs on a secret Poisson sample of the data.
+    """Return the (epsilon, delta) guarantee of a base mechanism that runs on a secret Poisson sample of the data.
 
     Theorem T21 [Balle, Barthe & Gaboardi 2018].
         Let each record be included in the sample independently with probability q, and let the base mechanism be
@@ -33,15 +33,17 @@ def amplify_poisson(
 
     Parameters
     ----------
-    epsilon, delta
-        Epsilon, at least 0, and delta, in [0, 1), of the base mechanism.
+    epsilon
+        Epsilon of the base mechanism, at least 0.
+    delta
+        Delta of the base mechanism, in [0, 1).
     rate
         Sampling rate q, in (0, 1].
     adjacency
-        Neighbouring relation of the result, "add_remove" or "replace_one".
+        Neighbouring relation of the returned guarantee, "add_remove" or "replace_one".
     base
-        Relation or relations under which the base mechanism is (epsilon, delta)-DP; by default only ``adjacency``. If
-        ``adjacency`` is "replace_one", pass both relations.
+        Neighbouring relation or relations under which the base mechanism is (epsilon, delta)-DP. None means only
+        ``adjacency``. If ``adjacency`` is "replace_one", the base mechanism must satisfy both relations; pass both.
 
     Returns
     -------
@@ -71,7 +73,7 @@ def amplify_without_replacement(
     adjacency: Adjacency | str,
     base: Relations | None = None,
 ) -> tuple[float, float]:
-    """Return the guarantee of an (epsilon, delta)-DP base mechanism that runs on a secret sample of fixed public size.
+    """Return the (epsilon, delta) guarantee of a base mechanism that runs on a secret sample of fixed, public size.
 
     Theorem T21 [Balle, Barthe & Gaboardi 2018].
         Let the sample consist of m out of n records, drawn uniformly without replacement, and let the base mechanism be
@@ -86,17 +88,19 @@ def amplify_without_replacement(
 
     Parameters
     ----------
-    epsilon, delta
-        Epsilon, at least 0, and delta, in [0, 1), of the base mechanism.
+    epsilon
+        Epsilon of the base mechanism, at least 0.
+    delta
+        Delta of the base mechanism, in [0, 1).
     sample_size
         Number m of records in the sample, at most ``population``.
     population
         Under replace_one, the number n of records; under add_remove, a public lower bound on n.
     adjacency
-        Neighbouring relation of the result, "add_remove" or "replace_one".
+        Neighbouring relation of the returned guarantee, "add_remove" or "replace_one".
     base
-        Relation or relations under which the base mechanism is (epsilon, delta)-DP; by default only ``adjacency``. They
-        must include "replace_one".
+        Neighbouring relation or relations under which the base mechanism is (epsilon, delta)-DP. They must include
+        "replace_one". None means only ``adjacency``.
 
     Returns
     -------
@@ -124,7 +128,7 @@ def amplify_without_replacement(
 def poisson_gaussian_delta(
     epsilon: float, noise_multiplier: float, *, rate: float, direction: Direction | str
 ) -> float:
-    """Return the exact delta of ONE Poisson-subsampled Gaussian step under add_remove, in one direction.
+    """Return the exact delta of ONE Gaussian step on a Poisson sample, under add_remove and in one direction.
 
     Theorem T22 (single step) [Balle et al. 2018; Zhu, Dong & Wang 2022], for eps >= 0.
         remove: q delta_GDP(ln(1 + (e^eps - 1)/q); 1/sigma).
@@ -134,15 +138,15 @@ def poisson_gaussian_delta(
     the second formula: let N_0 and N_1 be the densities of the output without and with the record in the sample, and
     let p = (1-q) N_0 + q N_1. Then N_0 - e^eps p = c N_0 - (c + e^eps - 1) N_1.
 
-    Deltas from these formulas cannot be composed. Compose the pair of each direction and take the larger delta at the
-    end, as `account` does.
+    The deltas of several steps cannot be combined into the delta of their composition. `account` composes the
+    dominating pairs of all steps separately for each direction, and then takes the larger delta.
 
     Parameters
     ----------
     epsilon
         Epsilon, at least 0.
     noise_multiplier
-        Noise multiplier sigma, relative to one record added or removed.
+        Noise multiplier sigma, relative to the sensitivity for one record added or removed.
     rate
         Sampling rate q, in (0, 1].
     direction
@@ -190,15 +194,15 @@ def without_replacement_gaussian_delta(epsilon: float, noise_multiplier: float, 
 
     Here delta_GDP(eps; mu) is the delta of Gaussian noise with standard deviation 1/mu and sensitivity 1 (T6). The
     formula has mu = 2/sigma, since replacing one record changes the clipped sum by up to twice the clipping norm. The
-    bound is valid but not tight. Deltas from this formula cannot be composed; for compositions, `account` uses the
-    dominating pair of T24.
+    bound is valid but not tight. The deltas of several steps cannot be combined into the delta of their composition.
+    `account` composes the dominating pairs of T24 instead.
 
     Parameters
     ----------
     epsilon
         Epsilon, at least 0.
     noise_multiplier
-        Noise multiplier sigma, relative to one record added or removed.
+        Noise multiplier sigma, relative to the sensitivity for one record added or removed.
     rate
         Sampling rate q, in (0, 1].
 

@@ -13,7 +13,7 @@ from dperm.accounting.thresholded import checked_values, fresh_value_probability
 def thresholded_values_delta(epsilon: float, standard_deviation: float, threshold: float, values: int) -> float:
     """Return the exact delta of one `ThresholdedValues` release under add/remove.
 
-    Theorem T73. Let j be the number of values that no other record holds, among the d values of one record.
+    Theorem T73. A record holds d values, and j of these values are held by no other record.
         With p_j = 1 - Phi((tau - 1)/sigma)^j and m_j = sqrt(d - j)/sigma,
         delta(eps) = max_{0 <= j <= d} max{p_j + (1 - p_j) delta_GDP(eps - ln(1 - p_j); m_j),
         delta_GDP(eps + ln(1 - p_j); m_j)}.
@@ -31,7 +31,7 @@ def thresholded_values_delta(epsilon: float, standard_deviation: float, threshol
     threshold
         Threshold tau for the noisy counts, from 1 to 1e15.
     values
-        Number d of values that one record holds, from 1 to 10,000.
+        Largest number d of values that one record holds, from 1 to 10,000.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Audit subjects that add noise to one of two values: additive mechanisms, and output perturbation."""
+"""Audit subjects that add noise to one of two values: additive mechanisms and output perturbation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,20 +32,20 @@ MAIN, BITS = 0.8, 0.2
 
 @dataclass(frozen=True)
 class AdditiveSubject:
-    """Audit subject that releases one of two values plus noise, drawn by the sampler of ``mechanism``.
+    """Audit subject that releases one of two values with added noise from the sampler of ``mechanism``.
 
     Attributes
     ----------
     name
-        Name for the report.
+        Name of the subject for the report.
     mechanism
         The additive mechanism.
     without, included
-        Noiseless values without and with the record.
+        Values before noise is added, from the data sets without and with the record.
     claimed, profile
         Claimed guarantee and its privacy profile.
     facts
-        Public facts for the report.
+        Public facts for the report, such as the distance between the two values.
     bits
         Source of random bits for the noise.
     """
@@ -74,21 +74,21 @@ class AdditiveSubject:
 
 
 def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> AdditiveSubject:
-    """Build an audit subject from an additive mechanism.
+    """Return an audit subject for an additive mechanism, applied to two values that differ by its sensitivity.
 
-    The noiseless values with and without the record differ by the mechanism's sensitivity along the first axis.
+    The value without the record is 0 in all coordinates. With the record, the first coordinate is the sensitivity.
 
     Parameters
     ----------
     mechanism
         Calibrated additive mechanism, such as a `LaplaceMechanism`.
     bits
-        Source of random bits for the noise; None uses the operating system.
+        Source of random bits for the noise; None uses the random generator of the operating system.
 
     Returns
     -------
     AdditiveSubject
-        Subject to pass to `audit`.
+        Subject to pass to `dperm.audit.black_box.audit`.
 
     Raises
     ------
@@ -119,7 +119,10 @@ def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> A
 
 
 def of_output(plan: OutputPlan, *, bits: Bits | None = None) -> AdditiveSubject:
-    """Build an output perturbation subject: one minimization per neighbour, fresh noise for every run (T30, T32)."""
+    """Return an audit subject for output perturbation, with fresh noise in every run (T30, T32).
+
+    The empirical risk is minimized once for each of the two neighbouring data sets.
+    """
     pair = farthest_minimiser_neighbours(plan.spec, plan.adjacency)
     tolerance = plan.tolerance
     assert tolerance is not None  # output perturbation solves

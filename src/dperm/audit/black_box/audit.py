@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Black-box audit: a fair coin for each run, and several statistics that share alpha."""
+"""Black-box audit with a fair coin flip for each run, and an error probability shared by several statistics."""
 
 from collections.abc import Sequence
 
@@ -34,38 +34,39 @@ def audit(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Finding:
-    """Run ``subject`` many times, with the record if a coin flip says so, and guess each flip from the output.
+    """Run ``subject`` many times, with or without the record by a fair coin flip, and guess each flip from the output.
 
     **Guarantees.** If the subject satisfies its claim, the finding reports a violation with probability at most 1 -
-    confidence over the coin flips and the noise (A4, A5). This holds for any scores, neighbours and number of runs; a
-    poor choice of these makes the bounds weaker, but never invalid. The absence of a violation does not prove the
-    claim.
+    confidence over the coin flips and the noise (A4, A5). This holds for all scores, neighbouring data sets and numbers
+    of runs. A poor choice of them gives weak bounds, but never invalid ones. The absence of a violation does not prove
+    the claim.
 
     **Edge cases.**
 
-    ==========================  ==========================================
-    too few runs for any bound  ``ParameterError`` before any run
-    NaN or infinite outputs     ``DataError``
-    infinite claimed epsilon    ``ParameterError``, nothing to refute
-    ==========================  ==========================================
+    ================================  =============================================
+    too few runs for a bound above 0  ``ParameterError`` before any run
+    NaN or infinite outputs           ``DataError``
+    infinite claimed epsilon          ``ParameterError``: no bound could refute it
+    ================================  =============================================
 
     Parameters
     ----------
     subject
-        The attacked training run or mechanism.
+        Training run or mechanism under attack, with its claim; see `repeated`, `of_plan` and `of_mechanism`.
     runs
         Number of runs.
     statistics
-        Statistics to test; by default those of the subject. The error probability alpha = 1 - ``confidence`` is divided
-        among them in proportion to their ``share``.
+        Statistics from which the flips are guessed, each with its own bound; None uses ``subject.statistics``. The
+        error probability alpha = 1 - ``confidence`` is divided among them in proportion to their ``share``.
     confidence
-        Simultaneous confidence level of all bounds.
+        Confidence level at which all bounds hold together, from 0.5 to 1 - 1e-12.
     delta
-        The delta of the bounds; by default the delta of the claim. The claimed epsilon must be finite at this delta.
+        The delta of the bounds. None uses the delta of the claim (0 for pure DP), or 1e-5 for claims of GDP, zCDP and
+        RDP. The claimed epsilon must be finite at this delta.
     seed
-        Seed of the auditor's coin flips, not of the noise; None draws a seed from the operating system.
+        Seed of the coin flips, not of the noise; None draws a seed from the operating system.
     progress
-        Callback that receives the completed fraction of the runs.
+        Callback that receives the completed fraction of the runs, in (0, 1].
 
     Returns
     -------
@@ -75,10 +76,11 @@ def audit(
     Raises
     ------
     ParameterError
-        Before any run, if the subject has no claim (or no claim at ``delta``), there is no statistic, or there are too
-        few runs for any bound. After the runs, if a statistic does not return one number for each run.
+        Before any run, if the subject has no claim, the claimed epsilon is infinite at ``delta``, there is no
+        statistic, or there are too few runs for a bound above 0. After the runs, if a statistic does not return one
+        number for each run.
     DataError
-        If the outputs are not numbers, or there is not exactly one row per run.
+        If the outputs are not finite numbers, or there is not exactly one row per run.
 
     Examples
     --------

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Neighbouring data sets with a single feature, close to the worst case for a method, and their empirical risk.
 
-All rows lie along the first axis. One dimension is the worst case for most methods, because noise in other dimensions
-only hides the signal. The other records may be rows of zeros, or a crowd that moves the model to the most sensitive
-point. A crowd has rows of the largest norm, or short rows that shift the minimizer with little added curvature (T30).
+Only the first feature differs from 0. One dimension is the worst case for most methods, because noise in other
+dimensions only hides the signal. The records common to both data sets may be rows of zeros. They may also be a crowd,
+many equal records that move the model to its most sensitive point. The rows of a crowd have the largest norm, or they
+are short and shift the minimizer with little added curvature (T30).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -62,7 +63,7 @@ class LineProblem:
         return total
 
     def minimiser(self, linear: Floats) -> Floats:
-        """Minimize Lambda theta^2 / 2 + losses + linear theta by bisection of its increasing derivative."""
+        """Return the theta with minimal Lambda theta^2 / 2 + losses + linear theta, by bisection of the derivative."""
         strength = self.spec.strength
         pull = sum(count for x, _, count in self.rows if x) * self.spec.lipschitz
         low, high = (-linear - pull) / strength, (-linear + pull) / strength
@@ -82,21 +83,21 @@ class LineProblem:
 class Neighbours:
     """Neighbouring data sets with a single feature, with and without the record under attack.
 
-    Under replace_one, the data set without the record contains a replacement record. Every record is a tuple
-    (x, y, multiplicity): its feature, its target, and the number of times that it occurs.
+    Under replace_one, the data set without the record contains a replacement record. Every record is given as a tuple
+    (x, y, multiplicity) of its feature, its target, and the number of times that the record occurs.
 
     Attributes
     ----------
     spec
         Specification of the empirical risk problem.
     adjacency
-        Neighbouring relation.
+        Neighbouring relation, add_remove or replace_one.
     record
         The record under attack.
     other
         The replacement record; None under add_remove.
     rest
-        The remaining records, which are in both data sets.
+        The remaining records, contained in both data sets.
     """
 
     spec: ProblemSpec
@@ -112,15 +113,15 @@ class Neighbours:
 
     @property
     def excluded(self) -> LineProblem:
-        """Empirical risk problem without the record under attack; under replace_one, with its replacement."""
+        """Empirical risk problem without the record under attack, which is replaced by ``other`` under replace_one."""
         return LineProblem(self.spec, self.rest if self.other is None else (self.other, *self.rest))
 
     def data(self, included: bool) -> BoundedData:
-        """Return the training data with or without the record, for a plan.
+        """Return training data with or without the record under attack.
 
-        The entries of the records are in the first column, and all other columns are 0. Under replace_one with a public
-        number n of records, rows of zeros are appended until there are n rows. Under add_remove, one row of zeros is
-        appended.
+        The features x of the records are in the first column, and all other columns are 0. Under replace_one with a
+        public number n of records, rows of zeros are appended until there are n rows. Under add_remove, one row of
+        zeros is appended.
 
         Parameters
         ----------
@@ -130,7 +131,7 @@ class Neighbours:
         Returns
         -------
         BoundedData
-            Data with enforced bounds, for the plan.
+            Features and targets, within the bounds of ``spec``.
         """
         rows = (self.included if included else self.excluded).rows
         values = np.array([(x, target) for x, target, count in rows for _ in range(count)]).reshape(-1, 2)
@@ -145,7 +146,7 @@ class Neighbours:
 
     @property
     def description(self) -> str:
-        """Description of the neighbours for a report."""
+        """Description of both data sets for a report."""
         crowd = sum(count for *_, count in self.rest)
         other = "none" if self.other is None else f"x = {self.other[0]:g}, y = {self.other[1]:g}"
         return f"x = {self.record[0]:g}, y = {self.record[1]:g} against {other}; {crowd} others that are not 0"

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics for an unknown output distribution: a direction, differences between steps, and low-order bits.
 
-Most statistics are learned on the runs reserved for choosing thresholds (`SelectedThreshold`). The sum of all steps
-does not reveal noise that is reused in every step; differences between steps do. Raw floating-point noise is visible
-only in the lowest bits: low-order bits reveal the summands of a floating-point sum (Mironov 2012, A12).
+Most scores are learned on the first runs, which are also used to choose thresholds (`SelectedThreshold`). If an
+algorithm reuses its noise in every step, the sum of all steps does not show this, but the differences between steps do.
+Noise added in floating-point arithmetic is visible only in the low-order bits: they reveal the summands of a
+floating-point sum (Mironov 2012, A12).
 """
 
 import numpy as np
@@ -27,24 +28,27 @@ def low_order_bits(without: ArrayLike, included: ArrayLike, *, share: float = 1.
     """Return a statistic that tests whether an output w can be a floating-point sum s + noise (A12).
 
     Here s is the noiseless output, either with or without the record. A floating-point sum w = s + noise often
-    satisfies fl(fl(w - s) + s) = w, where fl rounds to a double-precision number; a sum with a different s often does
-    not. The guess is "out" if w violates this equation only for the value s with the record, and "in" if w violates the
-    equation only for the value s without the record. Otherwise no guess is made. This rule is fixed in advance.
+    satisfies the equation fl(fl(w - s) + s) = w, where fl rounds to a double-precision number. If the sum was computed
+    from a different s, the equation often fails. The guess is "out" (a run without the record) if the equation fails
+    only for the s with the record. The guess is "in" (a run with the record) if the equation fails only for the s
+    without the record. Otherwise no guess is made.
 
-    For example, let s be 0 without the record and 1 with the record, and let Laplace noise be drawn and added in
-    floating-point arithmetic. Then w violates the equation for s = 1 in two fifths of the runs without the record, and
-    in no run with the record. Noise on a grid reveals nothing beyond its claim.
+    For example, let s be 0 without the record and 1 with the record, and let Laplace noise of scale 1 be drawn and
+    added in floating-point arithmetic. Then the equation for s = 1 fails in two fifths of the runs without the record,
+    and in no run with the record. If the noise is drawn on a grid, as in dperm, this statistic reveals nothing beyond
+    the claim.
 
-    The equation also depends on the magnitude of w, because the spacing of double-precision numbers grows with their
-    magnitude. A correct mechanism may therefore have a lower bound above 0, but not above its claim. Only a bound above
-    the claim is a leak.
+    Whether the equation holds also depends on the magnitude of w, because the spacing of double-precision numbers grows
+    with their magnitude. The lower bound for a correct mechanism may therefore be above 0, but not above the claimed
+    epsilon. Only a bound above the claimed epsilon is a leak.
 
     Parameters
     ----------
     without, included
-        Noiseless outputs without and with the record.
+        Noiseless outputs without and with the record, each a number or an array.
     share
-        Weight of this statistic in the division of the error probability alpha, positive.
+        Positive weight of this statistic. `audit` divides its error probability, 1 - ``confidence``, among the
+        statistics in proportion to their weights.
 
     Returns
     -------
@@ -81,11 +85,12 @@ def projection(*, share: float = 1.0, split: float = SPLIT, gaussian: bool = Fal
     Parameters
     ----------
     share
-        Weight of this statistic in the division of the error probability alpha, positive.
+        Positive weight of this statistic. `audit` divides its error probability, 1 - ``confidence``, among the
+        statistics in proportion to their weights.
     split
-        Fraction of the runs used to learn the direction and the threshold, from 0.01 to 0.9.
+        Fraction of the runs used to learn the direction and the thresholds, from 0.01 to 0.9.
     gaussian
-        Whether to assume a Gaussian trade-off curve; the report states this assumption.
+        Whether to assume that the trade-off curve is Gaussian, as for mu-GDP. The report states this assumption.
 
     Returns
     -------
@@ -96,7 +101,7 @@ def projection(*, share: float = 1.0, split: float = SPLIT, gaussian: bool = Fal
 
 
 def step_differences(*, share: float = 1.0, split: float = SPLIT) -> SelectedThreshold:
-    """Return a statistic based on the differences between consecutive steps, in which repeated noise cancels.
+    """Return a statistic based on the differences between consecutive steps, where noise reused in every step cancels.
 
     The outputs must have the shape (runs, steps, ...), with at least two steps. The differences are projected onto the
     direction of Fisher's linear discriminant.
@@ -104,9 +109,10 @@ def step_differences(*, share: float = 1.0, split: float = SPLIT) -> SelectedThr
     Parameters
     ----------
     share
-        Weight of this statistic in the division of the error probability alpha, positive.
+        Positive weight of this statistic. `audit` divides its error probability, 1 - ``confidence``, among the
+        statistics in proportion to their weights.
     split
-        Fraction of the runs used to learn the direction and the threshold, from 0.01 to 0.9.
+        Fraction of the runs used to learn the direction and the thresholds, from 0.01 to 0.9.
 
     Returns
     -------
@@ -117,15 +123,19 @@ def step_differences(*, share: float = 1.0, split: float = SPLIT) -> SelectedThr
 
 
 def low_bits(*, share: float = 1.0, split: float = SPLIT) -> SelectedThreshold:
-    """Return a statistic based on the smallest exponent of a set bit in any coordinate of the output (A12).
+    """Return a statistic based on the lowest bit that is set in any coordinate of the output (A12).
+
+    The score of an output is plus or minus the exponent of this bit: the smallest e for which the bit of value 2^e is 1
+    in the binary representation of a coordinate.
 
     Parameters
     ----------
     share
-        Weight of this statistic in the division of the error probability alpha, positive.
+        Positive weight of this statistic. `audit` divides its error probability, 1 - ``confidence``, among the
+        statistics in proportion to their weights.
     split
-        Fraction of the runs used to learn the sign and the threshold, from 0.01 to 0.9. The sign states whether a
-        larger exponent indicates a run with the record.
+        Fraction of the runs used to learn the sign and the thresholds, from 0.01 to 0.9. The sign is minus if the
+        exponent was smaller on average in the runs with the record.
 
     Returns
     -------

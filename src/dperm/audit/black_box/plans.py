@@ -24,17 +24,20 @@ from dperm.presentation.spelling import arg
 
 
 def of_plan(plan: Plan | PreparationPlan, *, bits: Bits | None = None, workers: int = 1) -> Subject:
-    """Build an audit subject from a plan, with neighbours that suit its method, and with the plan's own noise.
+    """Build an audit subject from a plan, with neighbouring data sets chosen for its method, and the plan's own noise.
 
-    Plans for output, objective and gradient perturbation are audited with all records on one axis. The likelihood ratio
-    is then known, and 100,000 runs take seconds. The bounds are close to the claim if the theorem behind the claim is
-    tight. In more than one dimension, the noise of pure DP hides the record better, so the bounds are weaker.
+    For plans of output, objective and gradient perturbation, only the first feature of the records differs from 0. The
+    likelihood ratio of an output is then known, and 100,000 runs take seconds. The bounds are close to the claim if the
+    theorem behind the claim is tight. For models with more than one coefficient, the noise for pure DP hides the record
+    better, so the bounds are weaker.
 
-    The plan of a private preparation is audited on a table of frequent numbers. In this table, one record attains the
-    sensitivity of both releases of the preparation, the column profile and the counts of values.
+    The plan of a private preparation is audited on a table in which every number occurs often. Adding or replacing one
+    record of this table attains the sensitivity of both releases of the preparation: the column profile, and the counts
+    of values.
 
-    All other plans run unchanged, one run at a time. The two data sets contain a record and its opposite under
-    replace_one, or a record and no record under add_remove. This attack is weaker.
+    For any other plan, the subject trains once per run with the plan's own method. Under replace_one, one data set
+    contains a record and the other its opposite. Under add_remove, one data set contains a record and the other does
+    not. This attack is weaker than those above.
 
     Parameters
     ----------
@@ -44,7 +47,8 @@ def of_plan(plan: Plan | PreparationPlan, *, bits: Bits | None = None, workers: 
     bits
         Source of random bits for the noise; None uses the operating system, as in production.
     workers
-        Number of processes for plans that run unchanged, from 1 to 1024. It must be 1 if ``bits`` are seeded.
+        Number of processes that train, from 1 to 1024. The number must be 1 if ``bits`` are seeded. Plans of output,
+        objective and gradient perturbation and of private preparations ignore it.
 
     Returns
     -------
@@ -54,9 +58,11 @@ def of_plan(plan: Plan | PreparationPlan, *, bits: Bits | None = None, workers: 
     Raises
     ------
     AssumptionError
-        If the loss has several scores per record, or if ``plan`` is not a plan.
+        If the loss has several scores per record, ``plan`` is not a plan, or ``plan`` is a private preparation without
+        a guarantee of its own, because it is a stage of a larger release.
     ParameterError
-        If ``workers`` is out of range, or if several processes would draw the same noise.
+        If ``workers`` is out of range, or is above 1 with seeded ``bits``, because all processes would draw the same
+        noise.
     """
     match plan:
         case OutputPlan():

@@ -123,7 +123,7 @@ def _same(one: Rows, other: Rows) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class RepeatedTraining:
-    """Training function with two data sets; see `repeated`."""
+    """Audit subject made of a training function and two data sets; build it with `repeated`."""
 
     trainings: Trainings
     claimed: AnyGuarantee | None
@@ -157,29 +157,30 @@ def repeated(
     profile: PrivacyProfile | None = None,
     name: str = "training",
 ) -> RepeatedTraining:
-    """Build an audit subject from any training function: ``audit(repeated(...), runs=1000)``.
+    """Build an audit subject from any training function, for use as in ``audit(repeated(...), runs=1000)``.
 
     Parameters
     ----------
     train
-        Function that takes a data set and returns the release: numbers, a `Release`, or a model with ``coef_`` and
-        ``intercept_``. The function must draw fresh noise in every call.
+        Function that takes a data set and returns the released result: numbers, a `Release`, or a model with ``coef_``
+        and ``intercept_``. The function must draw fresh noise in every call.
     with_record, without_record
-        Neighbouring data sets, such as (X, y), which are passed to ``train`` unchanged. Data sets close to the worst
-        case of the method give stronger bounds. `repeated` checks that lists, arrays, tuples (X, y) and tables are
-        neighbours under the adjacency of the claim. Other objects are not compared.
+        Neighbouring data sets, for example two tuples (X, y), passed to ``train`` unchanged. Data sets close to the
+        worst case of the method give stronger bounds. `repeated` checks that lists, arrays, tuples (X, y) and tables
+        are neighbours under the adjacency of the claim. Other objects are not compared.
     claimed
         Claimed guarantee of ``train``, under an adjacency for which the two data sets are neighbours.
     workers
         Number of processes, from 1 to 1024. Processes are forked where possible; otherwise ``train`` and the data must
         be picklable. Every process needs its own random numbers. The noise of dperm satisfies this requirement, and so
-        do the global generators of random, numpy and torch. A generator stored in ``train`` would be copied to every
-        process. Create such a generator inside ``train``, without a seed, or use one process. With more than one
-        process, each process first performs 6 training runs that the audit does not use (38 if the outputs of the first
-        6 are not all different), to detect copied random numbers. A mixture of copied and new random numbers is not
-        detected.
+        do the global generators of Python's ``random`` module, numpy and torch. A generator stored in ``train`` would
+        be copied to every process, so all processes would draw the same numbers. Create such a generator inside
+        ``train``, without a seed, or use one process. With two or more processes, each process first trains 6 times
+        only to check for copied random numbers, or 38 times if the first 6 outputs are not all different. If ``train``
+        uses both copied and new random numbers, the check does not detect the copies.
     statistics
-        Statistics to test; None uses `projection` and `low_bits`.
+        Statistics from which the audit guesses whether a run included the record; None uses `projection` and
+        `low_bits`.
     profile
         Claimed privacy profile; None uses the profile of ``claimed``.
     name

@@ -40,12 +40,12 @@ class RunSample:
         return self.outputs.reshape(len(self), -1)
 
     def split(self, share: float) -> tuple["RunSample", "RunSample"]:
-        """Split the runs into a first part, for choosing thresholds, and the rest, for testing (A5).
+        """Split the runs into a first part, for choosing thresholds, and a second part, for the bound (A5).
 
         Parameters
         ----------
         share
-            Fraction of the runs in the first part.
+            Fraction of the runs in the first part, in [0, 1].
 
         Returns
         -------

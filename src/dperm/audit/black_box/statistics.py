@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics: a score for each run, a decision rule for guesses, and the resulting bound (A4, A5).
 
-Thresholds are fixed in advance (`FixedThreshold`), chosen on a part of the runs excluded from the test
+Thresholds are fixed in advance (`FixedThreshold`), chosen on runs that are not used for the bound
 (`SelectedThreshold`), or chosen on simulated runs (`SimulatedThreshold`).
 """
 
@@ -38,10 +38,10 @@ class Statistic(Protocol):
 
     @property
     def share(self) -> float:
-        """Weight of this statistic: an audit divides the error probability alpha in proportion to the weights."""
+        """Positive weight: `audit` divides its error probability among the statistics in proportion to the weights."""
 
     def tested(self, runs: int) -> int:
-        """Return the number of runs available for the bound, excluding those used to select a threshold.
+        """Return the number of runs used for the bound, without the runs used to choose thresholds.
 
         Parameters
         ----------
@@ -51,11 +51,11 @@ class Statistic(Protocol):
         Returns
         -------
         int
-            Number of available runs.
+            Number of runs used for the bound.
         """
 
     def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
-        """Return the lower bound on epsilon, which is wrong with probability at most ``alpha``.
+        """Return a lower bound on epsilon; the bound exceeds the true epsilon with probability at most ``alpha``.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class Statistic(Protocol):
         delta
             Delta at which epsilon is bounded.
         alpha
-            Error probability available for the bound, in (0, 1).
+            Largest allowed error probability of the bound, in (0, 1).
 
         Returns
         -------
@@ -75,25 +75,26 @@ class Statistic(Protocol):
 
 @dataclass(frozen=True)
 class FixedThreshold:
-    """Statistic with a score, and with thresholds fixed before any run.
+    """Statistic that guesses from a score, with thresholds fixed before any run.
 
     Attributes
     ----------
     name
         Name for the report.
     score
-        Function from outputs to a number for each run.
+        Function that takes the outputs of all runs and returns one number for each run.
     threshold
-        The guess is "in" (the run included the record) for scores of at least ``threshold``, and "out" for scores of at
-        most ``lower``. For other scores, and for NaN, no guess is made. If both thresholds are 0, as by default, every
-        score other than NaN gives a guess.
+        The guess is "in" (the run included the record) for scores of at least ``threshold``. Otherwise the guess is
+        "out" for scores of at most ``lower``. For all other scores, and for NaN, no guess is made. If both thresholds
+        are 0, as by default, every score other than NaN gives a guess.
     share
-        Weight of this statistic in the division of the error probability alpha, positive.
+        Positive weight of this statistic. `audit` divides its error probability, 1 - ``confidence``, among the
+        statistics in proportion to their weights.
     lower
         Threshold for "out"; None uses minus ``threshold``.
     gaussian
-        Whether the trade-off curve is known to be Gaussian. If True, both thresholds must be equal, a guess is made in
-        every run, and the bound follows from a lower bound on mu (A1).
+        Whether the trade-off curve is known to be Gaussian, as for mu-GDP. If True, both thresholds must be equal, a
+        guess is made in every run ("in" for NaN), and the bound follows from a lower bound on mu (A1).
     """
 
     name: str
@@ -123,11 +124,11 @@ class FixedThreshold:
 
     @property
     def low(self) -> float:
-        """Largest score for which the guess is "out"."""
+        """Threshold for "out": ``lower`` if given, otherwise minus ``threshold``."""
         return -self.threshold if self.lower is None else self.lower
 
     def tested(self, runs: int) -> int:
-        """Return ``runs``, because the thresholds are fixed and every run is available for the bound.
+        """Return ``runs``, because the thresholds are fixed and every run is used for the bound.
 
         Parameters
         ----------
@@ -151,7 +152,7 @@ class FixedThreshold:
         delta
             Delta at which epsilon is bounded.
         alpha
-            Error probability available for the bound, in (0, 1).
+            Largest allowed error probability of the bound, in (0, 1).
 
         Returns
         -------
@@ -169,22 +170,23 @@ class FixedThreshold:
 
 @dataclass(frozen=True)
 class SelectedThreshold:
-    """Statistic with a score and thresholds learned on the first runs, and tested on the remaining runs (A5).
+    """Statistic that learns its score and thresholds on the first runs, and guesses in the remaining runs (A5).
 
     Attributes
     ----------
     name
         Name for the report.
     learned
-        Function that takes the first runs and returns a score, which is a function from outputs to a number for each
-        run.
+        Function that takes the first runs as a `RunSample` and returns a score. The score is a function that takes
+        outputs and returns one number for each run.
     share
-        Weight of this statistic in the division of the error probability alpha, positive.
+        Positive weight of this statistic. `audit` divides its error probability, 1 - ``confidence``, among the
+        statistics in proportion to their weights.
     split
         Fraction of the runs used to learn the score and the thresholds, from 0.01 to 0.9.
     gaussian
-        Whether to assume a Gaussian trade-off curve. If True, a guess is made in every run, with a threshold halfway
-        between the median scores of the runs with and without the record.
+        Whether to assume that the trade-off curve is Gaussian, as for mu-GDP. If True, a guess is made in every run.
+        The threshold is then halfway between the median scores of the first runs with and without the record.
     """
 
     name: str
@@ -209,7 +211,7 @@ class SelectedThreshold:
         Returns
         -------
         int
-            Number of runs available for the bound.
+            Number of runs used for the bound.
         """
         return runs - round(self.split * runs)
 
@@ -223,7 +225,7 @@ class SelectedThreshold:
         delta
             Delta at which epsilon is bounded.
         alpha
-            Error probability available for the bound, in (0, 1).
+            Largest allowed error probability of the bound, in (0, 1).
 
         Returns
         -------
@@ -255,11 +257,12 @@ class SimulatedThreshold:
     name
         Name for the report.
     score
-        Function from outputs to a number for each run.
+        Function that takes the outputs of all runs and returns one number for each run.
     simulation
         Function that returns simulated runs, independent of the audited runs.
     share
-        Weight of this statistic in the division of the error probability alpha.
+        Positive weight of this statistic. `audit` divides its error probability, 1 - ``confidence``, among the
+        statistics in proportion to their weights.
     """
 
     name: str

@@ -18,7 +18,8 @@ from dperm.privacy.profile import PrivacyProfile
 class Subject(Protocol):
     """Protocol for an audit subject: a mechanism or training run on two neighbouring data sets.
 
-    Each run uses the data set with or without one record. The attacker sees one row of released numbers for each run.
+    Each run uses the data set with the record or the one without it. The attacker sees one row of released numbers for
+    each run.
     """
 
     @property
@@ -39,7 +40,7 @@ class Subject(Protocol):
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """Public facts for the report, such as sizes and neighbours."""
+        """Public facts for the report, such as the dimension and the neighbouring data sets."""
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
         """Return one row of released numbers for each run.
@@ -56,7 +57,7 @@ class Subject(Protocol):
         Returns
         -------
         ndarray
-            Released numbers; the first axis is the run.
+            Released numbers; the first axis has one entry per run.
         """
 
 
@@ -71,8 +72,8 @@ class BatchSubject:
     claimed
         Claimed guarantee; None if nothing is claimed.
     draw
-        Function that takes a truth value for each run (whether the run includes the record) and returns the outputs,
-        one row for each run.
+        Function that takes a boolean array, with one entry per run that states whether the run includes the record, and
+        returns the outputs, one row for each run.
     statistics
         Default statistics for an audit.
     profile
@@ -101,7 +102,7 @@ class BatchSubject:
         Returns
         -------
         ndarray
-            Released numbers; the first axis is the run.
+            Released numbers; the first axis has one entry per run.
         """
         drawn = self.draw(included)
         report_progress(progress)

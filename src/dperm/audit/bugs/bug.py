@@ -12,7 +12,8 @@ from dperm.audit.finding import Finding
 CONFIDENCE = 1 - 2e-5
 """Confidence level of every audit of the matrix.
 
-Audits of the correct versions are tight, so 220 of them at 95 % would raise eleven false alarms.
+Audits of the correct versions give bounds close to the claim, so 220 such audits at 95 % would raise about eleven false
+alarms.
 """
 
 
@@ -29,7 +30,7 @@ class Bug(Protocol):
         """One-sentence description of the bug."""
 
     def finding(self, *, buggy: bool, runs: int, seed: int) -> Finding:
-        """Audit the buggy or the correct version, with the same claim and statistics for both versions.
+        """Audit the buggy or the correct version; both versions have the same claim and the same statistics.
 
         Parameters
         ----------
@@ -49,7 +50,7 @@ class Bug(Protocol):
 
 @dataclass(frozen=True)
 class SimulatedBug:
-    """Bug that is detected by running the buggy version many times.
+    """Bug that is detected by a black-box audit, which runs the buggy version many times.
 
     Attributes
     ----------
@@ -58,9 +59,11 @@ class SimulatedBug:
     wrong
         One-sentence description of the bug.
     subject
-        Function that takes ``buggy`` and a seed, and returns the audit subject with its claim and statistics.
+        Function that takes ``buggy`` (whether to build the buggy version) and the seed of the noise, and returns the
+        audit subject with its claim and statistics.
     effort
-        Factor by which the number of runs is multiplied.
+        Factor by which `finding` multiplies the number of runs: above 1 for bugs that are hard to detect, below 1 for
+        slow or easily detected ones.
     """
 
     name: str
@@ -80,7 +83,7 @@ class SimulatedBug:
         runs
             Number of runs of the audit, before the multiplication by ``effort``.
         seed
-            Seed from which both seeds are derived.
+            Seed of the audit.
 
         Returns
         -------
@@ -102,7 +105,7 @@ class ExactBug:
     wrong
         One-sentence description of the bug.
     of_buggy, of_correct
-        Functions that return the findings on the buggy and on the correct version.
+        Functions without arguments that return the findings on the buggy and on the correct version.
     """
 
     name: str

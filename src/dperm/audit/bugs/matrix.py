@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bug matrix: one audit of each buggy version, several of each correct version, and the results as a table."""
+"""Bug matrix: one audit of each buggy version, several audits of each correct version, and a table of the results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class Row:
 
     @property
     def statistic(self) -> str:
-        """Name of the strongest statistic against the buggy version."""
+        """Name of the statistic with the strongest evidence against the claim of the buggy version."""
         return self.finding.strongest
 
     @property
@@ -84,7 +84,7 @@ class Row:
 
     @property
     def verdict(self) -> Fact:
-        """Fact whose text is the name of the statistic that caught the bug, or "NOT CAUGHT"."""
+        """`Fact` whose text is the name of the statistic that detected the bug, or "NOT CAUGHT"."""
         bound = self.finding.bound
         epsilons = {"claimed_epsilon": self.finding.claimed_epsilon(bound.delta), "measured_epsilon": bound.epsilon}
         values = {"bug": self.name, "statistic": self.statistic, **epsilons}
@@ -99,30 +99,32 @@ def matrix(
     bugs: Sequence[Bug] = BUGS,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[Row, ...]:
-    """Audit each buggy version once and each correct version ``repeats`` times, at 99.998 % confidence each.
+    """Audit each buggy version once and each correct version ``repeats`` times, each at 99.998 % confidence or more.
 
     Parameters
     ----------
     runs
-        Number of runs in one audit; bugs that are harder to detect use a multiple.
+        Number of runs of one audit, at least 1,000. A `SimulatedBug` multiplies this number by its ``effort``; an
+        `ExactBug` ignores the number.
     repeats
         Number of audits of each correct version.
     seed
         Seed of the coin flips and the noise; None draws a seed from the operating system.
     bugs
-        Bugs to audit; by default all.
+        Bugs to audit; by default all bugs in ``BUGS``.
     progress
         Callback that receives the completed fraction of the work, in (0, 1].
 
     Returns
     -------
     tuple of Row
-        One result per bug, in the order of ``bugs``.
+        Results of the audits, one row per bug, in the order of ``bugs``.
 
     Raises
     ------
     ParameterError
-        If ``runs`` is below 1,000, or ``bugs`` is empty or contains an object that is not a bug.
+        If ``runs`` is below 1,000, ``repeats`` is not a positive integer, or ``bugs`` is empty or contains an object
+        that is not a bug.
     """
     runs, repeats = checks.count("runs", runs, least=FEWEST_RUNS), checks.count("repeats", repeats)
     bugs = _checked(bugs)
@@ -150,7 +152,7 @@ def _checked(bugs: object) -> tuple[Bug, ...]:
 
 
 def false_alarm_probability(rows: Sequence[Row]) -> float:
-    """Return an upper bound on the probability of any false alarm, by the union bound over the audits (A5).
+    """Return an upper bound on the probability of at least one false alarm, by the union bound over all audits (A5).
 
     Parameters
     ----------

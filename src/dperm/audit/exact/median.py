@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counterexample for losses without smoothness: the perturbed median equals a record with positive probability (T42).
 
-A neighbour without this record never releases it, so delta is at least this probability for any epsilon. If other
-records have the same value, the neighbour releases it too, but less often.
+For a neighbouring data set without this record, the median equals this value with probability 0, so delta is at least
+the positive probability for any epsilon. If other records have the same value, the probability for the neighbouring
+data set is positive too, but smaller.
 """
 
 import math
@@ -60,7 +61,7 @@ class MedianPosition:
 
 
 def median_atom(values: ArrayLike, record: float, *, sigma: float, strength: float = 0.0) -> float:
-    """Return the probability that a perturbed median equals ``record``, rounded down (T42).
+    """Return the probability that the perturbed median equals ``record``, rounded down (T42).
 
     The perturbed median is the minimizer w of ``sum |w - x_i| + (Lambda/2) w^2 + b w`` with b ~ N(0, sigma^2). The
     minimizer equals x if and only if -b - Lambda x is a subgradient of the sum at x. The subgradients at x form the
@@ -72,7 +73,7 @@ def median_atom(values: ArrayLike, record: float, *, sigma: float, strength: flo
     values
         The records x_i, one number each.
     record
-        Attacked value x; the probability is 0 if no record has this value.
+        Value x of the attacked record; the probability is 0 if no record has this value.
     sigma
         Standard deviation of b, positive.
     strength
@@ -94,24 +95,26 @@ def median_atom(values: ArrayLike, record: float, *, sigma: float, strength: flo
 def median(
     values: ArrayLike, record: float, *, sigma: float, strength: float = 0.0, claimed: AnyGuarantee = CLAIMED
 ) -> Finding:
-    """Audit the perturbed median by its atom at ``record``.
+    """Audit the perturbed median by the probability that it equals ``record`` (T42).
 
-    Let p be the probability of this atom, and p' its probability for a neighbour with one such record fewer. Then p <=
-    e^epsilon p' + delta, so epsilon >= log((p - delta)/p'), maximized over the neighbours. If no other record has this
-    value, p' = 0, and epsilon is infinite at every delta below p.
+    See `median_atom` for the definition of the perturbed median. Let p be the probability that it equals ``record``.
+    Let p' be this probability for a neighbouring data set in which one of the records equal to ``record`` is removed or
+    replaced. Then p <= e^epsilon p' + delta, so epsilon >= log((p - delta)/p'). The bound is the largest of these
+    values over the neighbouring data sets. If no other record has this value, p' = 0, and epsilon is infinite at every
+    delta below p.
 
     Parameters
     ----------
     values
         The records, one number each.
     record
-        Attacked value; the bound is 0 if no record has this value.
+        Value of the attacked record; the bound is 0 if no record has this value.
     sigma
-        Standard deviation of the noise.
+        Standard deviation of the noise b, positive.
     strength
-        Regularization strength Lambda.
+        Regularization strength Lambda, at least 0.
     claimed
-        Claimed guarantee.
+        Claimed guarantee; by default (1, 1e-5)-DP under replace_one.
 
     Returns
     -------

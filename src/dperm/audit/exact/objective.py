@@ -45,7 +45,7 @@ class ObjectiveMinimiser:
     name
         Name of the mechanism, for the report.
     spec
-        Learning problem: the loss, the bound on the rows, and Lambda.
+        Learning problem: the loss, the bound on the norm of the feature rows, and Lambda.
     term
         Distribution of b, in one dimension.
     claimed
@@ -53,7 +53,7 @@ class ObjectiveMinimiser:
     profile
         Claimed privacy profile; None uses the profile of ``claimed``.
     notes
-        Notes for the reader of the finding, for example on the part of a plan's epsilon that is audited.
+        Notes for the reader of the finding, for example that only a part of a plan's epsilon is audited.
     """
 
     name: str
@@ -114,7 +114,8 @@ def nips08(epsilon: float, strength: float) -> ObjectiveMinimiser:
     epsilon
         Claimed epsilon, positive.
     strength
-        Regularization strength Lambda = n lambda, positive, for n records and strength lambda in the mean objective.
+        Regularization strength Lambda, positive, for the sum of the losses. For n records and strength lambda in the
+        mean objective, Lambda = n lambda.
 
     Returns
     -------
@@ -133,15 +134,16 @@ def nips08(epsilon: float, strength: float) -> ObjectiveMinimiser:
 def jmlr_2011(epsilon: float, strength: float) -> ObjectiveMinimiser:
     """Return Algorithm 2 of Chaudhuri, Monteleoni & Sarwate 2011 (T36).
 
-    The loss is logistic. The algorithm corrects the error of `nips08`, but subtracts twice the necessary amount from
-    epsilon for the Jacobian determinant.
+    The loss is logistic. The algorithm corrects the error of `nips08` by subtracting an amount from epsilon for the
+    Jacobian determinant. This amount is twice as large as necessary.
 
     Parameters
     ----------
     epsilon
         Claimed epsilon, positive.
     strength
-        Regularization strength Lambda = n lambda, positive, for n records and strength lambda in the mean objective.
+        Regularization strength Lambda, positive, for the sum of the losses. For n records and strength lambda in the
+        mean objective, Lambda = n lambda.
 
     Returns
     -------
@@ -168,19 +170,21 @@ def objective(
 ) -> Finding:
     """Return a lower bound on the epsilon of objective perturbation, in one dimension, without sampling (A8; T35-T41).
 
-    The density of the minimizer is known (T35). For a pure claim, the audit searches for the largest privacy loss over
-    neighbours and theta; the result is attained. For a claim at one delta, or a claim that covers every
-    delta (zCDP, GDP, RDP), the audit bounds epsilon from below at one or several deltas. The audit of a plan covers the
-    exact minimizer, before noise is added to the coefficients. Its bound is compared with the part of the plan's
-    epsilon that is spent on the minimizer.
+    The density of the minimizer theta is known (T35). For a claim of pure DP, the audit searches over neighbouring data
+    sets and values of theta for the largest privacy loss. The bound is the privacy loss at the best point that the
+    search finds. For any other claim, the audit bounds epsilon from below at two or more values of delta.
+
+    If ``subject`` is a plan, the audit covers the exact minimizer, before noise is added to the coefficients. The bound
+    is then compared with the part of the plan's epsilon that is spent on the minimizer.
 
     Parameters
     ----------
     subject
         Plan of `ObjectivePerturbation` for a loss with one score, or a published algorithm (`nips08`, `jmlr_2011`).
     among
-        Candidate sets of common records, as rows ((x,), target, count) within the radius. None uses a built-in choice,
-        from no common records to many.
+        Candidate sets of the records that both neighbouring data sets contain. Each set is a tuple of rows
+        ((x,), target, count), where |x| is at most the bound on the norm of the rows, and count is the number of times
+        that the record occurs. None uses a built-in choice of sets, from the empty set to a large one.
     progress
         Callback that receives the completed fraction of the work, in (0, 1].
 

@@ -119,17 +119,20 @@ class Displacement:
 
 
 def output(plan: OutputPlan, *, progress: Callable[[float], None] | None = None) -> Finding:
-    """Return a lower bound on the epsilon of output perturbation, exact for the noise distribution before rounding.
+    """Return a lower bound on the epsilon of output perturbation, without sampling (A8).
 
     The audit builds neighbouring data sets, enforces the plan's bounds on them, and finds their minimizers theta and
-    theta' with the plan's solver. Noise with density ~ e^{-||x||/s} around theta and theta' has the largest privacy
-    loss ||theta - theta'||/s, attained at theta (T7). Gaussian noise is exactly mu-GDP with mu = ||theta -
-    theta'||/sigma (T6). The data sets are chosen so that ||theta - theta'|| is close to the sensitivity bound of T30.
+    theta' with the plan's solver. If the noise has a density proportional to e^{-||x||/s}, the largest privacy loss
+    between theta plus noise and theta' plus noise is ||theta - theta'||/s, attained at theta (T7). If the noise is
+    Gaussian with standard deviation sigma, the two distributions have the trade-off curve of mu-GDP with
+    mu = ||theta - theta'||/sigma (T6). The data sets are chosen to make ||theta - theta'|| close to the sensitivity
+    bound of T30. The bound refers to the continuous noise distribution, before rounding to a grid.
 
     Parameters
     ----------
     plan
-        Plan of `OutputPerturbation` for a loss with one score; rows use the first two coordinates.
+        Plan of `OutputPerturbation` for a loss with one score. In the audited data sets, all features after the second
+        are 0.
     progress
         Callback that receives the completed fraction of the work, in (0, 1].
 

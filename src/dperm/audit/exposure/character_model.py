@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small character model for text, from n-gram counts, with or without a guarantee.
 
-Runs of one to four characters are counted once per line. A line changes a bounded number of counts.
+The model counts the lines that contain each sequence of one to four characters. A line changes a bounded number of
+counts.
 """
 
 import math
@@ -79,11 +80,12 @@ class CharacterModel:
 
     The probability of a character c after a context h is P(c | h) = (N(hc) + a P(c | h')) / (N(h) + a). Here N(hc) is
     the number of training lines that contain the sequence hc, with noise if the model is private. N(h) is the sum of
-    N(hc) over all c, a > 0 is a constant, and h' is h without its first character. If h is empty, the uniform
-    distribution takes the place of P(c | h') (MacKay & Peto 1995).
+    N(hc) over all c, a > 0 is a constant, and h' is h without its first character. If h is empty, P(c | h') is replaced
+    by the uniform distribution (MacKay & Peto 1995).
 
-    Without noise, the model memorizes rare lines. Suppose that a six-digit code is planted four times in a text with
-    several thousand other codes. The code then usually ranks among the first 100 of all 10^6 six-digit codes.
+    Without noise, the model memorizes rare lines. Suppose that a six-digit code occurs in four lines of a text with
+    several thousand other codes. The model then usually ranks the code among the 100 most probable of all 10^6
+    six-digit codes.
 
     Attributes
     ----------
@@ -101,7 +103,7 @@ class CharacterModel:
         Parameters
         ----------
         contexts
-            Symbols (indices of characters in the alphabet) of the contexts, of shape (rows, length).
+            Symbols of the contexts, of shape (rows, length). A symbol is the index of a character in the alphabet.
 
         Returns
         -------
@@ -116,12 +118,12 @@ class CharacterModel:
         return self.logs[cells]
 
     def loss(self, lines: Sequence[str]) -> float:
-        """Return the mean of -log P per character, including line ends, in nats.
+        """Return the mean negative log probability per character, including line ends, in nats.
 
         Parameters
         ----------
         lines
-            Lines of text; of each line, only the first 39 characters and the line end are used.
+            Lines of text. Of each line, only the first 39 characters and the line end symbol are used.
 
         Returns
         -------
@@ -145,7 +147,7 @@ def train(lines: Sequence[str]) -> CharacterModel:
     Parameters
     ----------
     lines
-        Lines of text; of each line, only the first 39 characters and the line end are used.
+        Lines of text. Of each line, only the first 39 characters and the line end symbol are used.
 
     Returns
     -------
@@ -158,19 +160,20 @@ def train(lines: Sequence[str]) -> CharacterModel:
 def train_private(
     lines: Sequence[str], goal: AnyGuarantee, *, budget: Budget | None = None, bits: Bits | None = None
 ) -> Release[CharacterModel]:
-    """Train a character model on noisy counts; it satisfies ``goal``, where a record is one line of text (T6).
+    """Train a character model on noisy counts, to satisfy ``goal`` with one line of text as a record (T6).
 
-    The Gaussian mechanism releases the counts of all sequences of one to four characters at once. Its noise has
-    standard deviation sigma, calibrated to the effect of one line on all counts. The rest is post-processing (T3).
-    Among the m counts of sequences of one length, the largest noise is expected to be at most sigma sqrt(2 log m), and
-    counts up to this size are set to 0. The constant a of `CharacterModel` is sigma.
+    The Gaussian mechanism releases the counts of all sequences of one to four characters at once. The standard
+    deviation sigma of its noise is calibrated to the effect of one line on all counts. The rest is post-processing
+    (T3). The expected maximum of the noise on m counts is at most sigma sqrt(2 log m), where m is the number of
+    sequences of a given length. Noisy counts up to this value are set to 0. The constant a of `CharacterModel` is
+    sigma.
 
     Parameters
     ----------
     lines
-        Lines of text, one record each; of each line, only the first 39 characters and the line end are used.
+        Lines of text, one record each. Of each line, only the first 39 characters and the line end symbol are used.
     goal
-        Guarantee of the release. Gaussian noise must be able to meet it, as for ApproxDP with delta > 0, GDP or ZCDP.
+        Required guarantee. It must permit Gaussian noise, as ApproxDP with delta > 0, GDP and ZCDP do.
     budget
         Budget to charge; None charges nothing.
     bits

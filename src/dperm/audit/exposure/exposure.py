@@ -28,7 +28,7 @@ from dperm.noise.arrays import Floats, Integers
 from dperm.presentation.facts import Fact
 
 CHANCE = 1 / math.log(2)
-"""Mean exposure, in bits, of a secret outside the training data: -log2 of a uniform number, 1.44."""
+"""Mean exposure, in bits, of a secret outside the training data: the mean of -log2 U for uniform U, about 1.44."""
 NODES = 4001
 NEAREST = 1e-12
 """Distance to the end of the integral that is left out."""
@@ -42,10 +42,10 @@ SAMPLES = "It is the number of random candidates that the secret is compared wit
 class Exposure:
     """Exposure of a secret in bits: log2 of the size of its space minus log2 of its rank (A10).
 
-    The model ranks all candidates, the secrets of the space; the most probable candidate has rank 1. A secret outside
-    the training data has an exposure of 1.44 bits (`CHANCE`) on average, and of more than b bits with probability 2^-b.
-    Equally likely candidates share their mean rank, so an uninformative model gives every secret in a large space an
-    exposure of about 1 bit.
+    The candidates are all secrets of the space. They are ranked by their probability under the model, with rank 1 for
+    the most probable one. The exposure of a secret outside the training data is about 1.44 bits on average (`CHANCE`),
+    and exceeds b bits with probability about 2^-b. Equally likely candidates all receive their mean rank. If all
+    candidates are equally likely, every secret in a large space therefore has an exposure of about 1 bit.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class Exposure:
     interval
         Confidence interval of a sampled exposure, in bits; None for the other methods.
     fit
-        Kolmogorov-Smirnov p-value of the fit behind an extrapolated exposure, computed on the fitted sample; a small
-        value indicates a poor fit. None for the other methods.
+        For an extrapolated exposure, the Kolmogorov-Smirnov p-value of the fitted distribution, computed on the sample
+        to which it was fitted. A small value indicates a poor fit. None for the other methods.
     """
 
     bits: float
@@ -75,12 +75,12 @@ class Exposure:
     fit: float | None = None
 
     def __str__(self) -> str:
-        """Return the sentence of `summary`."""
+        """Return `summary` as a sentence."""
         return str(self.summary)
 
     @property
     def summary(self) -> Fact:
-        """Exposure compared with its maximum and with the mean exposure of a secret outside the training data."""
+        """Sentence with the exposure, its maximum, and the mean exposure of a secret outside the training data."""
         template = (
             "Exposure {bits:.1f} of {most:.1f} bits ({method}, {candidates:,} candidates); a secret never seen has "
             "{chance:.1f} on average."
@@ -125,7 +125,7 @@ def fit_skew_normal(values: Floats) -> tuple[SkewNormal, float]:
 def exact_exposure(
     model: Scorer, space: SecretSpace, secret: tuple[int, ...], *, progress: Progress = None
 ) -> Exposure:
-    """Return the exact exposure of a secret, by enumeration of its space (A10).
+    """Return the exact exposure of a secret, by scoring all secrets of its space (A10).
 
     The exposure is ``log2 |R| - log2 rank(secret)``, where ``|R|`` is the number of secrets in the space.
 
@@ -152,7 +152,7 @@ def exact_exposure(
 def exposure_among(scores: ArrayLike, place: int) -> Exposure:
     """Return the exposure of one secret, given the log probabilities of all secrets.
 
-    Equally likely secrets share their mean rank.
+    Equally likely secrets all receive their mean rank.
 
     Parameters
     ----------
@@ -195,10 +195,10 @@ def count_likelier(scores: Floats, score: float) -> tuple[int, int]:
 
 
 def all_log_probabilities(model: Scorer, space: SecretSpace, *, progress: Progress = None) -> Floats:
-    """Return the log probability of every secret, in the order of the indices of `SecretSpace.place`.
+    """Return the natural log probability of every secret, ordered by the indices of `SecretSpace.place`.
 
-    A `SequenceModel` scores each context only once for all secrets that begin with it: 10^6 codes of six digits need
-    1 + 10 + ... + 10^5 = 111,111 contexts. A function scores each sequence separately.
+    A `SequenceModel` evaluates each context once for all secrets that begin with it. For example, the 10^6 codes of six
+    digits need 1 + 10 + ... + 10^5 = 111,111 contexts. A function evaluates each whole sequence separately.
 
     Parameters
     ----------
@@ -281,10 +281,10 @@ def sampled_exposure(
 ) -> Exposure:
     """Return an estimate of the exposure from S random candidates (A10).
 
-    The estimate is log2 S - log2(1 + k), where k is the number of candidates that are more likely than the secret.
-    Equally likely candidates count one half. The estimate is at most log2 S. The interval is the Clopper-Pearson
-    interval for the share of more likely candidates, converted to bits. Its lower end counts equally likely candidates
-    as more likely, and its upper end counts them as less likely.
+    The estimate is log2 S - log2(1 + k), or 0 if this is negative. Here k is the number of candidates that are more
+    likely than the secret, and equally likely candidates count one half. The estimate cannot exceed log2 S. The
+    interval is the Clopper-Pearson interval for the share of more likely candidates in the space, converted to bits.
+    Its lower end counts equally likely candidates as more likely, and its upper end counts them as less likely.
 
     Parameters
     ----------
@@ -297,9 +297,9 @@ def sampled_exposure(
     samples
         Number S of random candidates, at least 100.
     confidence
-        Confidence level of the interval.
+        Confidence level of the interval, in (0, 1).
     seed
-        Seed of the candidates; None draws a seed from the operating system.
+        Seed of the random candidates; None draws a seed from the operating system.
     progress
         Callback that receives the completed fraction of the work, in (0, 1].
 
@@ -341,10 +341,10 @@ def extrapolated_exposure(
 ) -> Exposure:
     """Return the exposure extrapolated from a skew-normal distribution fitted to random candidates (A10).
 
-    The distribution is fitted to the log-perplexities of the candidates, the negative logarithms of their
-    probabilities. The exposure is -log2 F(log-perplexity of the secret), where F is the fitted distribution function.
-    The result can exceed ``Exposure.most``. ``Exposure.fit`` is the p-value of a Kolmogorov-Smirnov test of the fit on
-    the same candidates. A small value indicates a poor fit; a large value does not prove a good one.
+    The distribution is fitted to the log-perplexities of the candidates, which are the negative logarithms of their
+    probabilities. The exposure is -log2 F(log-perplexity of the secret), where F is the fitted cumulative distribution
+    function. The result can exceed ``Exposure.most``. ``Exposure.fit`` is the p-value of a Kolmogorov-Smirnov test of
+    the fit on the same candidates. A small value indicates a poor fit, but a large value does not prove a good fit.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ def extrapolated_exposure(
     samples
         Number of random candidates, at least 100.
     seed
-        Seed of the candidates; None draws a seed from the operating system.
+        Seed of the random candidates; None draws a seed from the operating system.
     progress
         Callback that receives the completed fraction of the work, in (0, 1].
 

@@ -25,7 +25,7 @@ SECRET = "A secret is drawn uniformly from its space."
 class SecretSpace:
     """Public space of secrets: a prefix, followed by one of the given choices at each position.
 
-    Symbols are nonnegative integers, such as the token ids of a model. The prefix is not a part of the secret.
+    Symbols are nonnegative integers, such as the token ids of a model. The secret does not include the prefix.
 
     Attributes
     ----------
@@ -60,12 +60,15 @@ class SecretSpace:
 
     @cached_property
     def size(self) -> int:
-        """Number of secrets in the space, ``|R|``."""
+        """Number of secrets in the space, denoted ``|R|`` in the formulas."""
         return math.prod(len(each) for each in self.choices)
 
     @property
     def contexts(self) -> int:
-        """Number of contexts that a `SequenceModel` evaluates to score all secrets: their distinct beginnings."""
+        """Number of contexts that a `SequenceModel` evaluates to score all secrets.
+
+        There is one context for each distinct beginning of a secret, including the empty one.
+        """
         sizes = [len(each) for each in self.choices]
         return sum(math.prod(sizes[:level]) for level in range(len(sizes)))
 
@@ -94,7 +97,7 @@ class SecretSpace:
         return np.stack(columns[::-1], axis=1)
 
     def place(self, secret: Sequence[int]) -> int:
-        """Return the index of a secret in the lexicographic order of the space, given by ``choices``.
+        """Return the index of a secret in the lexicographic order defined by ``choices``.
 
         Parameters
         ----------
@@ -145,7 +148,7 @@ class SecretSpace:
         return generator(seed, "secrets").integers(0, self.size, checks.count("count", count, SECRET))
 
     def sequences(self, places: Integers) -> Integers:
-        """Return the whole sequences, prefix and secret, for the secrets with these indices.
+        """Return the secrets with these indices as whole sequences, each with the prefix first.
 
         Parameters
         ----------

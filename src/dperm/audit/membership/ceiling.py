@@ -34,9 +34,10 @@ def profile_of(guarantee: Guarantee | PrivacyProfile) -> PrivacyProfile:
 
 
 def rate_ceiling(guarantee: Guarantee | PrivacyProfile, false_positive_rate: float) -> float:
-    """Return the largest true-positive rate that a guarantee allows any attack on one record, rounded up.
+    """Return the largest true-positive rate of any attack on one record under a guarantee, rounded up.
 
-    The rate is 1 - f(FPR), where f is the trade-off curve of the guarantee and FPR is the false-positive rate.
+    The largest rate is 1 - f(FPR), where f is the trade-off curve of the guarantee and FPR is the false-positive rate
+    of the attack.
 
     Parameters
     ----------
@@ -63,10 +64,11 @@ def rate_ceiling(guarantee: Guarantee | PrivacyProfile, false_positive_rate: flo
 def area_ceiling(guarantee: Guarantee | PrivacyProfile) -> float:
     """Return an upper bound on the area under the ROC curve of any attack on one record under a guarantee.
 
-    The area is at most 1 minus the integral of the trade-off curve f of the guarantee. Each pair (epsilon, delta) of
-    the guarantee gives two lines below f (Dong, Roth & Su 2019, Proposition 2.12). The function integrates the maximum
-    of these lines, for finitely many epsilons, by the midpoint rule. The maximum is convex, and the midpoint rule
-    underestimates the integral of a convex function, so the result is an upper bound.
+    The area is at most 1 minus the integral of the trade-off curve f of the guarantee. Each pair (epsilon, delta) that
+    the guarantee implies gives two straight lines below f (Dong, Roth & Su 2019, Proposition 2.12). This function takes
+    the maximum of 0 and these lines for finitely many epsilons, and integrates the maximum by the midpoint rule. The
+    maximum is convex, and the midpoint rule underestimates the integral of a convex function. The result is therefore
+    an upper bound.
 
     Parameters
     ----------

@@ -35,22 +35,28 @@ def lira(
 ) -> MembershipResult:
     """Run LiRA, the likelihood-ratio attack, on models created by ``make`` and trained on random halves of the records.
 
-    The function trains ``models`` models, and each record is in half of them. Each model in turn is the target; the
-    attacker uses all other models, except the model trained on the other half. Scores pooled over targets are
-    dependent, so ``roc`` is descriptive. Under add_remove, the attack on the first model alone is a one-run audit. The
-    coin flips of this model are fair, independent of each other, and independent of the other pairs of models.
+    The models are trained in pairs, the second on the records left out of the first, so each record is in half of the
+    models. Each model in turn is the target. To attack it, the attacker uses the models of all other pairs. The scores
+    pooled over all targets are dependent, so ``roc`` of the result is only descriptive.
+
+    Under add_remove, the attack on the first model alone is a one-run audit (A6), given as ``one_run`` of the result.
+    The coin flips that select the records of this model are fair, independent of each other, and independent of the
+    other pairs of models.
 
     Parameters
     ----------
     make
-        Function returning a fresh model with ``fit`` and ``predict_proba``, ``decision_function`` or ``predict``.
+        Function without arguments that returns an unfitted model with ``fit`` and at least one of ``predict_proba``,
+        ``decision_function`` and ``predict``.
     X, y
-        Records and labels. Under add_remove each model is trained on about half of them, under replace_one on exactly
-        half.
+        Records and labels. Each model is trained on about half of the records under add_remove, and on exactly half of
+        them under replace_one.
     models
-        Number of models to train; an even number, at least 6. With fewer than 64, all records share one variance.
+        Number of models to train; an even number, at least 6. With fewer than 64 models, the attack estimates one
+        variance of the scores for all records, instead of one variance per record.
     adjacency
-        "add_remove" for independent coin flips, or "replace_one" for exactly half of the records in every model.
+        "add_remove" to select records by independent coin flips, or "replace_one" to select exactly half of the records
+        for every model.
     seed
         Seed of the random halves of the records on which the models are trained; None draws a seed from the operating
         system.
@@ -80,17 +86,18 @@ def lira_logistic(
 ) -> MembershipResult:
     """Attack binary logistic regression with LiRA, the likelihood-ratio attack, training all models at once (A9).
 
-    Each model is trained on a random half of the records, and each model in turn is the target. See `lira` for the
-    attack and the meaning of the result.
+    Each model is trained on a random half of the records, selected by independent coin flips (add_remove), and each
+    model in turn is the target. See `lira` for the attack and the meaning of the result.
 
     Parameters
     ----------
     X, y
-        Records, and labels of two classes.
+        Records and their labels, with two classes. No intercept is fitted; for an intercept, add a column of ones to
+        ``X``.
     C
         Inverse of the regularization strength, as in scikit-learn.
     models
-        Number of models to train; an even number, at least 6.
+        Number of models to train; an even number, at least 6. See `lira` for the effect of fewer than 64 models.
     dtype
         Floating-point precision of the training: "float32" or "float64".
     seed
@@ -111,16 +118,16 @@ def lira_logistic(
 def lira_on_scores(scores: Reals, mask: Mask, *, adjacency: Adjacency | str = "add_remove") -> MembershipResult:
     """Attack models with LiRA, the likelihood-ratio attack, given the scores of all records under each model.
 
-    Before the call, draw ``mask`` with `paired_coins`, train model k on the records marked in column k, and compute the
-    scores, for example with `scores_of`.
+    Before the call, draw ``mask`` with `paired_coins`, train model k on the records with a True entry in column k of
+    ``mask``, and compute the scores, for example with `scores_of`.
 
     Parameters
     ----------
     scores
         Score of each record (row) under each model (column), larger if the model fits the record better.
     mask
-        Boolean array of the shape of ``scores``: whether each record was in the training set of each model. Columns 2j
-        and 2j + 1 are complements.
+        Boolean array with the shape of ``scores``: whether each record was in the training set of each model. Column
+        2j + 1 is the complement of column 2j.
     adjacency
         The adjacency passed to `paired_coins`.
 
@@ -153,26 +160,28 @@ def lira_against(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> MembershipResult:
-    """Use LiRA, the likelihood-ratio attack, on one model that was trained on the records marked by ``member``.
+    """Attack one fitted model with LiRA, the likelihood-ratio attack.
 
-    The attacker trains shadow models on random halves of the records. The shadow models of a private ``target`` may be
-    non-private: training is then faster, and the bounds stay valid.
+    The model was trained on the records with a True entry in ``member``. The attacker trains shadow models on random
+    halves of all records. If ``target`` is private, the shadow models may be non-private: their training is then
+    faster, and the bounds remain valid.
 
     Parameters
     ----------
     target
         The fitted model.
     make
-        Function returning a fresh model, which the attacker trains as a shadow model.
+        Function without arguments that returns an unfitted model, to be trained as a shadow model.
     X, y
         Records and labels of members and non-members.
     member
         One boolean per record: whether the target was trained on the record.
     models
-        Number of shadow models; an even number, at least 6.
+        Number of shadow models; an even number, at least 6. See `lira` for the effect of fewer than 64 models.
     independent_coins
-        Whether an independent fair coin decided each entry of ``member``. If so, the attack is a one-run audit, and may
-        refute a guarantee under add_remove. A split of the records into two halves does not qualify.
+        Whether an independent fair coin decided each entry of ``member``. If so, the attack is a one-run audit (A6),
+        and may refute a guarantee under add_remove. The entries are not independent if exactly half of the records were
+        chosen as members.
     seed
         Seed of the random halves of the records on which the shadow models are trained; None draws a seed from the
         operating system.

@@ -10,19 +10,20 @@ from dperm.audit.membership.scoring import Pair, checked_pair, scores_of
 
 
 def loss_threshold(model: object, members: Pair, non_members: Pair) -> MembershipResult:
-    """Attack with one loss threshold for all records (Yeom, Giacomelli, Fredrikson & Jha 2018).
+    """Attack a fitted model with one loss threshold for all records (Yeom, Giacomelli, Fredrikson & Jha 2018).
 
-    The AUC exceeds 1/2 if the model fits its training data better than new data. All scores come from one model, so
-    they are dependent, and intervals are descriptive.
+    Records with a low loss are classified as members. The area under the ROC curve exceeds 1/2 if the model fits its
+    training data better than new data. All scores come from one model, so they are dependent, and the intervals of the
+    result are only descriptive.
 
     Parameters
     ----------
     model
         Fitted classifier with ``predict_proba`` or ``decision_function``, or fitted regressor with ``predict``.
     members
-        (X, y) of training records.
+        Pair (X, y) of records used in training, at least 10.
     non_members
-        (X, y) of records from the same population, not used in training.
+        Pair (X, y) of records from the same population but not used in training, at least 10.
 
     Returns
     -------

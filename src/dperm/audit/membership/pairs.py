@@ -17,16 +17,17 @@ LEAST_MODELS = 6
 def paired_coins(
     records: int, models: int, *, adjacency: Adjacency | str = "add_remove", seed: int | None = None
 ) -> Mask:
-    """Assign ``records`` (rows) to ``models`` (columns) at random; columns 2j and 2j + 1 are complements (A9).
+    """Assign records (rows) to the training sets of models (columns) at random, in complementary pairs (A9).
 
-    Each record is in exactly half of the models, so its effect on a model can be estimated.
+    Column 2j + 1 is the complement of column 2j. Each record is therefore in the training sets of exactly half of the
+    models, so its effect on a model can be estimated.
 
-    Under add_remove, the coin flips of a column are independent and fair, as a one-run audit requires (A6).
+    Under add_remove, the entries of a column are independent fair coin flips, as a one-run audit requires (A6).
 
-    Under replace_one, every model is trained on exactly half of the records. Take a random training set that contains a
-    given record ("in"), and replace this record with a random record outside the set. The result is a random training
-    set without the given record ("out"). Since hockey-stick divergences are jointly convex, the guarantee also bounds
-    the attack on each record. However, the coin flips of a column are then dependent, so they do not permit a one-run
+    Under replace_one, every model is trained on exactly half of the records. If a random training set contains a given
+    record, and this record is replaced by a random record outside the set, the result is a random training set without
+    the given record. Since hockey-stick divergences are jointly convex, a guarantee under replace_one therefore also
+    bounds the attack on each record. However, the entries of a column are dependent, so they do not permit a one-run
     audit.
 
     Parameters
@@ -36,7 +37,7 @@ def paired_coins(
     models
         Number of models; an even number, at least 6.
     adjacency
-        "add_remove" or "replace_one".
+        Neighbouring relation of the attacked guarantee, "add_remove" or "replace_one".
     seed
         Seed of the coin flips; None draws a seed from the operating system.
 

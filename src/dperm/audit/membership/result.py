@@ -26,14 +26,14 @@ class MembershipResult:
     attack
         Name of the attack.
     roc
-        ROC curve over all trials, where each trial attacks one record in one model. The attacked model is one fixed
-        model, or each model in turn.
+        ROC curve over all trials. Each trial attacks one record in one model. The attacked model is a fixed model, or
+        each of several models in turn.
     one_run
-        ROC curve over the trials of one model with independent coin flips, from which `finding` derives its verdict on
-        a guarantee (A6). If ``one_run`` is None, `finding` uses ``roc``.
+        ROC curve over the trials of one model whose records were selected by independent coin flips (A6). `finding`
+        uses this curve for its verdict on a guarantee, or ``roc`` if ``one_run`` is None.
     baseline
-        ROC curve of an attack on the same models with one threshold for all records, for comparison; None if it was not
-        computed.
+        For comparison, ROC curve of an attack on the same models with one score threshold for all records; None if it
+        was not computed.
     adjacency
         Neighbouring relation between training with and without a record. None if the relation is unknown, as in
         `lira_against` with ``independent_coins=False``.
@@ -55,14 +55,14 @@ class MembershipResult:
         return f"<{self.attack}: {known}{self.roc.summary}; {PRIVATE}{hint}>"
 
     def finding(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> Finding:
-        """Compare lower bounds on epsilon from the attack with a claim; see `dperm.audit.membership.verdict`.
+        """Compare lower bounds on epsilon from the attack with a claimed guarantee.
 
         Parameters
         ----------
         claimed
             The claimed guarantee.
         delta
-            The delta of the bounds; None uses the delta of the claim.
+            The delta of the bounds; None uses the delta of the claim. Claims of GDP, zCDP and RDP require a value.
         confidence
             Simultaneous confidence level of all bounds.
 
@@ -87,8 +87,8 @@ class MembershipResult:
     def ceilings(self, claimed: AnyGuarantee) -> dict[str, float]:
         """Return the largest area under the ROC curve (AUC) and the largest true-positive rates allowed by the claim.
 
-        The limits also hold for rates averaged over all records, because the mean of points under a concave curve lies
-        under the curve.
+        A guarantee limits the attack on each single record. The same limits hold for rates averaged over all records,
+        because the mean of points under a concave curve lies under the curve.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class MembershipResult:
         Returns
         -------
         dict
-            Name of the attack, facts, rates with intervals, and limits.
+            Name of the attack, facts, rates with intervals, and limits if ``claimed`` is given.
         """
         found: dict[str, object] = {"attack": self.attack, "label": str(NOT_COVERED), **self.facts}
         if self.adjacency is not None:

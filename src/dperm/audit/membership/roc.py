@@ -100,16 +100,16 @@ def _inverted(found: float, z: float, members: int, non_members: int) -> tuple[f
 
 @dataclass(frozen=True)
 class Rate:
-    """Point of a ROC curve, with two-sided intervals at the requested confidence.
+    """Point of a ROC curve, with two-sided intervals at the confidence passed to `Roc.at` or `Roc.above`.
 
     Attributes
     ----------
     threshold
-        Threshold of the scores; records with a score above it are classified as members.
+        Threshold of the scores; records with a score above the threshold are classified as members.
     false_positive_rate, false_positive_interval
-        Share of the non-members classified as members, with its interval.
+        Share of the non-members that are classified as members, and its interval (lower end, upper end).
     true_positive_rate, true_positive_interval
-        Share of the members classified as members, with its interval.
+        Share of the members that are classified as members, and its interval (lower end, upper end).
     """
 
     threshold: float
@@ -133,9 +133,9 @@ class Roc:
         Dependence between trials. Intervals are confidence intervals only for independent trials. Scores of records
         under *one* model depend on each other through the model, so their intervals are only descriptive.
     adjacency
-        Neighbouring relation between training with and without the record of a trial. The relation is replace_one only
-        if another record takes the place of an absent record; otherwise it is add_remove. None for dependent trials
-        with an unknown relation.
+        Neighbouring relation between training with and without the record of a trial. The relation is replace_one if
+        training without the record uses another record in its place; otherwise it is add_remove. None means that the
+        relation is unknown, which is possible only for dependent trials.
 
     Examples
     --------
@@ -176,8 +176,8 @@ class Roc:
         trials
             Dependence between trials: a `TrialDependence`, or its name such as "one_run".
         adjacency
-            Neighbouring relation between training with and without the record of a trial. By default, add_remove for
-            one-run and independent trials, and unknown for dependent trials.
+            Neighbouring relation between training with and without the record of a trial. None means add_remove for
+            one-run and independent trials, and an unknown relation for dependent trials.
 
         Returns
         -------
@@ -246,8 +246,8 @@ class Roc:
         The threshold is the score of a non-member, so it is independent of the members. Given the threshold, the number
         of true positives is binomial, and the Clopper-Pearson interval applies. Let the threshold be the j-th largest
         score of n_0 non-members, without ties. The false-positive rate in the population then has the distribution
-        Beta(j, n_0 - j + 1), and the upper end of the Clopper-Pearson interval is an exact quantile of it. Both
-        statements require independent trials.
+        Beta(j, n_0 - j + 1), and the upper end of its Clopper-Pearson interval is an exact quantile of this
+        distribution. Both intervals are valid only for independent trials.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class Roc:
         return self.above(float(self.non_members[allowed]), confidence)
 
     def above(self, threshold: float, confidence: float = 0.95) -> Rate:
-        """Return the true- and false-positive rates when scores above ``threshold`` are classified as members.
+        """Return the true- and false-positive rates if records with scores above ``threshold`` count as members.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class Roc:
         guarantee
             Guarantee or privacy profile, under the adjacency of the trials.
         rates
-            False-positive rates at which the true-positive rate is limited.
+            False-positive rates at which to limit the true-positive rate, each in [0, 1].
 
         Returns
         -------
@@ -336,14 +336,16 @@ class Roc:
         return {"AUC": area_ceiling(guarantee), **found}
 
     def finding(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> Finding:
-        """Compare lower bounds on epsilon with the claim; see `dperm.audit.membership.verdict.membership_finding`.
+        """Compare lower bounds on epsilon from the trials with a claimed guarantee.
+
+        The available bounds depend on ``trials``; see `TrialDependence`.
 
         Parameters
         ----------
         claimed
             The claimed guarantee.
         delta
-            The delta of the bounds; None uses the delta of the claim.
+            The delta of the bounds; None uses the delta of the claim. Claims of GDP, zCDP and RDP require a value.
         confidence
             Simultaneous confidence level of all bounds.
 
@@ -364,8 +366,9 @@ class Roc:
     def exceeds(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> bool:
         """Return whether the attack refutes the guarantee, with error probability at most 1 - confidence.
 
-        A curve that exceeds one of the limits of `ceilings` does not refute the guarantee by itself, since every tested
-        point costs confidence (A5).
+        A curve above one of the limits of `ceilings` is not sufficient to refute the guarantee, because these limits do
+        not account for sampling error. The lower bounds of `finding` account for it, and divide the error probability
+        among all tested points (A5).
 
         Parameters
         ----------
@@ -381,7 +384,7 @@ class Roc:
 
     @property
     def hint(self) -> str:
-        """Advice to the user if scores are clearly lower for members than for non-members; "" otherwise."""
+        """Advice for the user if scores are clearly lower for members than for non-members, otherwise ""."""
         return "" if self.auc_interval(REVERSAL_CONFIDENCE)[1] >= 0.5 else str(REVERSED_SCORES)
 
     @property
@@ -413,7 +416,7 @@ class Roc:
         Returns
         -------
         dict
-            Counts, area, rates, intervals, the baseline of guessing, and an explanation.
+            Counts, area, rates, intervals, the values of random guessing for comparison, and an explanation.
         """
         points = {rate_name(rate): self.at(rate, confidence) for rate in rates}
         return {

@@ -91,7 +91,7 @@ def scores_of(model: object, X: ArrayLike, y: ArrayLike) -> Floats:
     Raises
     ------
     ParameterError
-        If the model has none of these methods, returns NaN, or does not know a label in ``y``.
+        If the model has none of these methods, a score is NaN, or ``y`` has a label that is unknown to the model.
     """
     if isinstance(model, DecisionClassifier) and len(model.classes_) == 2:
         margins = np.asarray(model.decision_function(X), dtype=np.float64)

@@ -149,16 +149,17 @@ def _shares(
 
 
 def shadow_logistic(X: Floats, signs: Floats, mask: Mask, *, C: float = 1.0, dtype: Precision = "float32") -> Reals:
-    """Return the coefficients of logistic regressions, model k trained on the records in column k of ``mask`` (A9).
+    """Return the coefficients of logistic regressions; model k is trained on the records in column k of ``mask`` (A9).
 
     The coefficients w of model k minimize ``sum_i mask_ik log(1 + exp(-s_i x_i.w)) + |w|^2 / (2 C)``, where x_i is
-    row i of ``X`` and s_i is its label.
+    row i of ``X``, s_i is its label, and x_i.w is the dot product.
 
-    The solver is a quasi-Newton method with one Hessian shared by all models, and Anderson acceleration. The Hessian is
-    computed from all data with weights 1/2, and the solver starts at the minimum of this weighted problem. A step costs
-    two products with X and a tanh. Random halves of a large data set are similar, so the solver converges quickly.
-    Models that converge slowly, because of few records or weak regularization, finish with Newton's method, with their
-    own Hessians in double precision.
+    The solver is a quasi-Newton method with Anderson acceleration and one Hessian for all models. This Hessian is
+    computed from all records with weights 1/2, at the minimizer of the weighted problem, where the solver starts. For
+    all models together, a step costs two products of matrices with ``X`` and one evaluation of tanh. Random halves of a
+    large data set are similar, so the solver converges quickly. It converges slowly for few records or weak
+    regularization. The remaining models are then solved by Newton's method, with a Hessian per model and in double
+    precision.
 
     Parameters
     ----------

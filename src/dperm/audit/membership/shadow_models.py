@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Shadow-model attack (Shokri et al. 2017): learn to detect members from models trained like the target."""
+"""Shadow-model attack (Shokri et al. 2017): learn to detect members by training models similar to the target."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,23 +36,24 @@ def shadow_models(
 ) -> MembershipResult:
     """Attack a fitted classifier with one attack model per class (Shokri, Stronati, Song & Shmatikov 2017).
 
-    Each shadow model is trained on half of the attacker's own ``population``. One logistic regression per class is
-    trained on the confidence vectors of the shadow models for both halves, with the membership bits as labels. These
-    regressions then score the target's confidence vectors. All scores come from one target, so they are dependent, and
-    intervals are descriptive.
+    Each shadow model is trained on a random half of the attacker's own records, ``population``. Its class probabilities
+    are then computed for the records of both halves. For each class, a logistic regression learns from these
+    probabilities whether a record was in the training half. The regressions are then applied to the class probabilities
+    of the target. All scores come from one target, so they are dependent, and the intervals of the result are only
+    descriptive.
 
     Parameters
     ----------
     make
-        Function returning a fresh model of the same kind as the target.
+        Function without arguments that returns an unfitted model of the same kind as the target.
     target
-        The fitted classifier.
+        The fitted classifier, with ``predict_proba`` or ``decision_function``.
     members, non_members
-        (X, y) of the target's training records, and of other records.
+        Pairs (X, y): the target's training records, and other records; at least 10 of each.
     population
-        (X, y) of further records from the same distribution.
+        Pair (X, y) of further records from the same distribution, at least 10 of each class.
     shadows
-        Number of shadow models to train.
+        Number of shadow models to train, at least 1.
     seed
         Seed of the random halves of ``population`` on which the shadow models are trained; None draws a seed from the
         operating system.
@@ -67,7 +68,8 @@ def shadow_models(
     Raises
     ------
     ParameterError
-        If ``shadows`` is not a positive integer.
+        If ``shadows`` is not a positive integer, ``make`` is not a function, ``population`` has too few records of a
+        class, or ``members`` or ``non_members`` has a label that does not occur in ``population``.
     """
     inside, outside, own = (
         checked_pair("members", members),

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of a guarantee by membership attacks: simultaneous lower bounds on epsilon (A5).
 
-The valid conclusions depend on the independence of the trials (`TrialDependence`). For independent trials, true
-positives at a few false-positive rates fixed in advance give bounds by A2. The threshold of such a rate is an order
-statistic of the non-members' scores; given the threshold, the true positives are binomial. The false-positive rate
-above the j-th largest of n_0 scores is Beta(j, n_0 - j + 1); its quantile is Clopper-Pearson's upper end for j - 1 of
-n_0. Random tie-breaking makes the scores continuous. For one run with independent coin flips, the highest and lowest
-scores, in numbers fixed in advance, give bounds by A6. All other designs are descriptive.
+The valid conclusions depend on the independence of the trials (`TrialDependence`). For independent trials, the numbers
+of true positives at a few false-positive rates, fixed in advance, give bounds by A2. The threshold for such a rate is
+an order statistic of the non-members' scores. Given the threshold, the number of true positives is binomial. The
+false-positive rate above the j-th largest of n_0 scores has the distribution Beta(j, n_0 - j + 1). Its quantile is the
+upper end of the Clopper-Pearson interval for j - 1 of n_0. Ties are broken at random, so the scores can be treated as
+continuous. For one run with independent coin flips, guesses on the highest and the lowest scores, in numbers fixed in
+advance, give bounds by A6. All other designs are only descriptive.
 """
 
 from enum import Enum
@@ -50,18 +51,19 @@ SHARES = (0.02, 0.1, 0.5)
 
 
 class TrialDependence(Enum):
-    """Dependence between the trials of a membership attack, which determines the conclusions that are valid.
+    """Dependence between the trials of a membership attack; the valid conclusions depend on it.
 
-    ``INDEPENDENT``: each trial had its own training run and its own coin flip, so rates are binomial (A2).
-    ``ONE_RUN``: in one training run, an independent fair coin, unknown to the scoring, decided the inclusion of each
-    record (A6). ``DEPENDENT``: any other design, such as scores pooled over several models; results are only
-    descriptive.
+    A trial attacks one record in one model. ``INDEPENDENT`` means that each trial had its own training run and its own
+    coin flip, so the numbers of true and false positives are binomial (A2). ``ONE_RUN`` means that all trials attack
+    one model, and that an independent fair coin decided whether its training data included each record (A6). The scores
+    must not depend on the coin flips except through the model. ``DEPENDENT`` covers all other designs, such as scores
+    pooled over several models; their results are only descriptive.
     """
 
     INDEPENDENT = "independent"
-    """Each trial had its own training run and its own coin flip: rates are binomial (A2)."""
+    """Each trial had its own training run and its own coin flip, so the counts are binomial (A2)."""
     ONE_RUN = "one_run"
-    """One training run; an independent fair coin, unknown to the scoring, decided each record's inclusion (A6)."""
+    """All trials attack one model, and an independent fair coin decided the inclusion of each record (A6)."""
     DEPENDENT = "dependent"
     """Any other design, such as scores pooled over several models; results are only descriptive."""
 
@@ -123,7 +125,7 @@ def membership_finding(
     claimed
         The guarantee under attack.
     delta
-        The delta of the bounds; None takes the delta of ``claimed``.
+        The delta of the bounds; None uses the delta of ``claimed``. Claims of GDP, zCDP and RDP require a value.
     confidence
         Simultaneous confidence level of all bounds.
     subject

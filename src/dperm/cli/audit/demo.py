@@ -36,7 +36,7 @@ def demo(
     seed: Annotated[
         int | None,
         typer.Option(
-            "--seed", metavar="S", show_default=False, help="Seed for the synthetic data; the noise is never seeded."
+            "--seed", metavar="S", show_default="random", help="Seed for the synthetic data; the noise is never seeded."
         ),
     ] = None,
     force: options.Force = False,

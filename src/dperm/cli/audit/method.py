@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 HELP = """Attack a method of dperm on worst-case neighbouring data sets.
 
 METHOD is output, objective, gradient, sgd, bolt_on, sufficient or posterior. The black-box audit runs the method many
-times. It guesses the data set of each run from the likelihood ratio, if known, and from low-order bits. Output and
-objective perturbation are also audited exactly. Audits of the first three methods take seconds. By default, audits of
-the others train 200 models, and their bounds are weak.
+times. It guesses which of two neighbouring data sets each run used: from the likelihood ratio, if it is known, and from
+the low-order bits of the output. Output and objective perturbation are also audited exactly. Audits of output,
+objective and gradient take seconds. Audits of the other methods train a model in every run, by default in 200 runs, and
+their bounds are weak.
 
 At 95 percent confidence, a bound is wrong with probability at most 5 percent. If a bound only just exceeds the claim,
 repeat the audit with a higher --confidence.

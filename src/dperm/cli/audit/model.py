@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from dperm.cli.audit import options
-from dperm.cli.model_options import ModelFile
 from dperm.cli.options import AsJson
 from dperm.cli.running import progress_bar, reported_errors
 from dperm.errors import ParameterError
@@ -28,7 +27,14 @@ Examples:
 
 
 def model(
-    model: ModelFile,
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL",
+            show_default=False,
+            help="Model file written by dperm fit; models of dperm search are refused.",
+        ),
+    ],
     out: Annotated[
         Path | None,
         typer.Option("-o", "--out", metavar="FILE", show_default=False, help="JSON file for dperm report --audit."),

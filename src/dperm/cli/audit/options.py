@@ -45,7 +45,7 @@ ClaimedAdjacency = Annotated[
 ]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", metavar="S", show_default="from the system", help="Seed for a reproducible audit."),
+    typer.Option("--seed", metavar="S", show_default="random", help="Seed for a reproducible audit."),
 ]
 Workers = Annotated[
     int, typer.Option("--workers", metavar="W", help="Number of processes for methods that train a model in every run.")

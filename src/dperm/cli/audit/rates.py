@@ -8,11 +8,11 @@ from dperm.cli.audit import options
 from dperm.cli.options import AsJson
 from dperm.cli.running import reported_errors
 
-HELP = """Compute a lower bound on epsilon from an attack with a rule fixed in advance (theorem A2; A3 with --gaussian).
+HELP = """Compute a lower bound on epsilon from an attack whose decision rule was fixed in advance.
 
 The attack targets one record. A run whose training data include this record counts as a member, any other run as a
-non-member. Every run is a separate training run. The bound is void if the rule or its threshold was chosen on the same
-runs.
+non-member. Every run is a separate training run. The bound is not valid if the rule or its threshold was chosen on the
+same runs. The bound follows from theorem A2, or from A3 with --gaussian.
 
 \b
 Examples:

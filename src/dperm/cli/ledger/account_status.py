@@ -98,13 +98,13 @@ def _require_verified(books: Books) -> None:
     if problems:
         raise LedgerError(
             f"the ledger was changed or is damaged: {problems[0]} Its totals cannot be trusted and are not shown. Run "
-            "dperm ledger verify, and charge nothing to this ledger before the problem is explained."
+            "dperm ledger verify, and charge nothing to this ledger until the problem is explained."
         )
 
 
 def _status(books: Books, name: str, entries: bool) -> AccountStatus:
     head = books.head(name)
     if head is None:
-        raise LedgerError(f"account {name!r} has no lines: the ledger is damaged. Verify it.")
+        raise LedgerError(f"account {name!r} has no entries: the ledger is damaged. Run dperm ledger verify.")
     lines = tuple(books.entries(name)) if entries else ()
     return AccountStatus(balances(books, name), books.counts(name), books.identity().anchor(head), lines)

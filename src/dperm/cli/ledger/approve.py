@@ -151,8 +151,9 @@ def _print_approval(ledger: "Ledger", facts: "AccountFacts", request: str, event
     below = _children(ledger, facts.name)
     if below and not request.startswith(tuple(f"{name}/" for name in below)):
         note(
-            f"Note: this approves a release that is charged to {facts.name!r} itself. Under the same id from account "
-            f"{below[0]!r}, which is charged to {facts.name!r} too, it is called {f'{below[0]}/{request}'!r} here."
+            f"Note: this approves a release that is charged to {facts.name!r} directly. Releases from account "
+            f"{below[0]!r} are also charged to {facts.name!r}; to approve such a release with this id, use "
+            f"--request {f'{below[0]}/{request}'!r}."
         )
     if json:
         anchor = asdict(ledger.anchor())

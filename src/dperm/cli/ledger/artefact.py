@@ -19,20 +19,20 @@ GUARANTEE = "guarantee"
 _DESCRIBED = ("noise", "grade", "theorems", "versions", "seeded")
 """Facts of a record that are also in the reservation."""
 _HEADER_UNBOUND = (
-    "the ledger entry does not bind the parameters, classes and bounds in this model file: it was written by an "
+    "the ledger entry does not bind the parameters, classes and bounds in this model file: the file was written by an "
     "earlier version of dperm, or not by an estimator. Compared: the released coefficients, guarantee, event and noise."
 )
 _NO_COEFFICIENTS = (
     "the file holds no coefficients. Compared: {}. Other sentences and numbers in the file are not compared."
 )
 _UNBOUND_FACTS = (
-    "not compared, because the ledger entry does not bind them: timestamp, eta and tau of the record, and the version "
-    "of dperm that wrote the file."
+    "some parts are not compared, because the ledger entry does not bind them: timestamp, eta and tau of the record, "
+    "and the version of dperm that wrote the file."
 )
 _PREPARED = (
-    "not compared, because the ledger entry does not bind them: timestamp, eta and tau of the record, and the version "
-    "of dperm that wrote the file. The committed digest binds the schema, the metrics, the parameters and the "
-    "coefficients together."
+    "some parts are not compared, because the ledger entry does not bind them: timestamp, eta and tau of the record, "
+    "and the version of dperm that wrote the file. The committed digest binds the schema, the metrics, the "
+    "parameters and the coefficients together."
 )
 _MEANING = "meaning"
 _REBUILT = ("profile", _MEANING, "sampling")
@@ -103,15 +103,15 @@ class Artefact:
             yield f"{self.source} has no receipt of a ledger: it was not charged to one, or it was edited."
             return
         if not receipt_is_signed(self.receipt):
-            yield f"{self.source} has a receipt that the ledger did not sign as it stands: it was edited."
+            yield f"{self.source} has a receipt that the ledger did not sign as it stands: the file was edited."
         line = books.entry(anchor.account, anchor.seq)
         if line is None or line.hash != anchor.hash:
             return
         if line.kind is not EntryKind.COMMIT or line.body.get("digest") != self.receipt.get("digest"):
-            yield f"{self.source} names another digest than line {line.seq} of account {line.account!r}."
+            yield f"{self.source} has a digest that differs from entry {line.seq} of account {line.account!r}."
         reserved = self._reservation(books)
         if self.event is not None and (reserved is None or reserved.body.get("event") != self.event):
-            yield f"{self.source} spent something else than was charged in account {line.account!r}, line {line.about}."
+            yield f"{self.source} has an event that differs from entry {line.about} of account {line.account!r}."
         if reserved is not None:
             yield from self._differences(reserved)
             yield from self._stage_differences(reserved, books)
@@ -141,7 +141,7 @@ class Artefact:
         """Yield facts that differ from the reservation; facts that only one of them has are not compared."""
         from dperm.sklearn.header import EVALUATION, named_evaluation
 
-        where = f"line {reserved.seq} of account {reserved.account!r}"
+        where = f"entry {reserved.seq} of account {reserved.account!r}"
         booked = _facts(reserved)
         for name, value in self.facts.items():
             if name in booked and booked[name] != value:
@@ -150,20 +150,22 @@ class Artefact:
                     if name == GUARANTEE
                     else ""
                 )
-                yield f"{self.source} states another {name} than {where}{said}: it was edited."
+                yield f"{self.source}: the value of {name!r} differs from {where}{said}: the file was edited."
         header = _booked_header(reserved)
         if header is not None and self.released is not None and self.header != header:
             yield (
-                f"{self.source} has other parameters, classes or bounds than {where}: its header was edited after the "
-                "charge."
+                f"{self.source} has parameters, classes or bounds that differ from {where}: its header was edited "
+                "after the charge."
             )
         evaluation = booked.get(EVALUATION)
         if evaluation is not None and self.statement:
             if named_evaluation(_mapping(self.statement.get("public_quantities"))) != evaluation:
-                yield f"{self.source} names another evaluated model or target than {where}: it was edited."
+                yield (
+                    f"{self.source} names an evaluated model or target that differs from {where}: the file was edited."
+                )
         command = booked.get("command")
         if self.schema is not None and isinstance(command, Mapping) and command.get("schema") != self.schema:
-            yield f"{self.source} has another schema than {where}: it was edited."
+            yield f"{self.source} has a schema that differs from {where}: the file was edited."
 
     def _stage_differences(self, reserved: Entry, books: Books) -> Iterator[str]:
         """Yield a sentence if the file lists other stages than the ledger."""
@@ -173,8 +175,8 @@ class Artefact:
         ]
         if self.stages is not None and self.stages != booked:
             yield (
-                f"{self.source} lists other stages than line {reserved.seq} of account {reserved.account!r}: it was "
-                "edited."
+                f"{self.source} lists stages that differ from entry {reserved.seq} of account {reserved.account!r}: "
+                "the file was edited."
             )
 
     def _rebuilt_differences(self, reserved: Entry) -> Iterator[str]:
@@ -184,8 +186,8 @@ class Artefact:
 
         if _has_other_facts(self.statement, reserved):
             yield (
-                f"{self.source} has other public quantities, mechanism, reasons or preparation of the data than line "
-                f"{reserved.seq} of account {reserved.account!r}: it was edited."
+                f"{self.source} has public quantities, a mechanism, reasons or a preparation of the data that differ "
+                f"from entry {reserved.seq} of account {reserved.account!r}: the file was edited."
             )
         if not _can_be_rebuilt(self.statement, reserved):
             return
@@ -193,8 +195,8 @@ class Artefact:
             written = known_part(name, self.statement.get(name))
             if not agrees(_numbers(written), _numbers(value)) if name == _MEANING else not agrees(written, value):
                 yield (
-                    f"{self.source} has another {name} than follows from line {reserved.seq} of account "
-                    f"{reserved.account!r}: it was edited."
+                    f"{self.source}: the value of {name!r} does not follow from entry {reserved.seq} of account "
+                    f"{reserved.account!r}: the file was edited."
                 )
 
     def _describe_comparison(self, reserved: Entry) -> str:

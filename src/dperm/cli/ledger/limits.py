@@ -23,9 +23,9 @@ LIMITS = "--epsilon (with --delta and --blocks, unless it is pure), --rho, --mu,
 _OPTIONS = {PureDP: "--epsilon", ApproxDP: "--epsilon", ZCDP: "--rho", GDP: "--mu", RDP: "--tau"}
 """Option for the size of each kind of limit."""
 RAISED = (
-    "The guarantee of the old limit no longer holds. The new limit covers all charges to the account, before and "
-    "after. A limit that is raised because of earlier releases was not fixed in advance: it records the spending, "
-    "but is not a guarantee."
+    "The guarantee of the old limit no longer holds. The new limit covers all charges to the account, both earlier and "
+    "later ones. A limit that is raised because of earlier releases was not fixed in advance. It is a record of the "
+    "spending, not a guarantee."
 )
 UNCHANGED = "Nothing was changed."
 LOWERED = "The guarantee of the old limit still holds. The remaining budget is smaller from now on."
@@ -145,7 +145,7 @@ def change_limit(ledger: Ledger, sizes: LimitOptions, *, by: str, reason: str, y
     facts = ledger.account_facts
     change = LimitChange(facts.name, facts.limit, changed_limit(facts.limit, sizes))
     if change.before == change.after:
-        raise ParameterError(f"the limit of account {facts.name!r} is {format_limit(facts.limit)} already.")
+        raise ParameterError(f"the limit of account {facts.name!r} is already {format_limit(facts.limit)}.")
     _require_above_spent(ledger, facts.with_limit(change.after))
     if not yes and not sys.stdin.isatty():
         raise ParameterError("a change of the limit needs a confirmation, and stdin is not a terminal. Add --yes.")
@@ -169,7 +169,7 @@ def _require_above_spent(ledger: Ledger, changed: AccountFacts) -> None:
             shown = plain_up(round_up(amount(changed.rule, name, spent)))
             raise BudgetError(
                 f"the limit of account {changed.name!r} cannot be {format_limit(changed.limit)}: "
-                f"{format_currency(name)} {shown} is spent already, and there are no refunds. Nothing was changed."
+                f"{format_currency(name)} {shown} is already spent, and there are no refunds. Nothing was changed."
             )
 
 

@@ -56,4 +56,4 @@ def migrate(
             print_folded(f"Migrated from format {done.before} to {done.after}. No entry was changed.")
             print_folded(f"Backup: {done.backup}. It contains the signing key: keep it private, or remove it.")
         else:
-            print_folded(f"The ledger has format {done.after} already. Nothing was changed.")
+            print_folded(f"The ledger already has format {done.after}. Nothing was changed.")

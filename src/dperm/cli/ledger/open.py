@@ -21,8 +21,9 @@ HELP = """Open an account for a data set, with a limit on the total privacy loss
 The limit is one of: --epsilon (pure), --epsilon with --delta and --blocks, --rho (zCDP), --mu (Gaussian DP), or --order
 with --tau (Renyi DP). Set it before the first release. The ledger is created if it does not exist.
 
-Store the printed anchor separately from the ledger, and a newer one after later charges ("dperm ledger show
---write-anchor"). With an anchor, "dperm ledger verify" detects a rollback to any copy that is older than the anchor.
+The command prints an anchor: a signed copy of the hash of the latest entry. Store the anchor separately from the
+ledger, and store a newer one after later charges ("dperm ledger show --write-anchor"). With an anchor, "dperm ledger
+verify" detects a rollback to any copy that is older than the anchor.
 
 \b
 Examples:
@@ -68,7 +69,7 @@ def open(
     ] = "basic",
     rho: Annotated[float | None, number("--rho", "Limit on the total rho (zCDP).")] = None,
     mu: Annotated[float | None, number("--mu", "Limit on the total mu (Gaussian DP).")] = None,
-    order: Annotated[float | None, number("--order", "With --tau: order of Renyi DP.")] = None,
+    order: Annotated[float | None, number("--order", "With --tau: order of Renyi DP, greater than 1.")] = None,
     tau: Annotated[float | None, number("--tau", "Limit on the total Renyi divergence at --order.")] = None,
     account: Annotated[str, typer.Option("--account", metavar="NAME", help="Account name.")] = "main",
     parent: Annotated[

@@ -22,7 +22,7 @@ HELP = """Check every hash, sum and limit of a ledger. The exit code is 5 if a c
 The .lock file beside a ledger file reveals a rollback to an older copy. If this file is missing or was rolled back too,
 or if the ledger is in PostgreSQL, a rollback is only detected with an anchor (a signed copy of the latest entry's
 hash), or with the receipt in a model whose release was charged to the ledger. An anchor or a receipt detects only a
-rollback to a copy without the entry that it signs.
+rollback to a copy that does not contain the signed entry.
 
 With --model, the model must also agree with its ledger entry: released coefficients, guarantee, event, noise, and the
 parameters and public facts in its header. A note lists the parts that are not compared.
@@ -67,7 +67,9 @@ def verify(
             help="Model whose release was charged to this ledger, or its statement in JSON; may be repeated.",
         ),
     ] = None,
-    prices: Annotated[bool, typer.Option("--prices", help="Also recompute the cost of every release; slower.")] = False,
+    prices: Annotated[
+        bool, typer.Option("--prices", help="Also recompute the cost of every release; this takes longer.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Check a ledger, and files against it; exits with code 5 on a problem."""
@@ -100,7 +102,7 @@ def _verdict(found: "Verification", contradictions: list[str], artefacts: "list[
 
     if found.problems:
         count = len({*found.problems, *contradictions})
-        return f"{count_of(count, 'problem')} found. Charge nothing to this ledger before the cause is known."
+        return f"{count_of(count, 'problem')} found. Charge nothing to this ledger until the cause is known."
     uncharged = [str(one.source) for one in artefacts if one.anchor() is None]
     if len(contradictions) > len(uncharged):
         return "the ledger is in order. The files listed above disagree with it: do not rely on them."

@@ -71,11 +71,11 @@ Examples:
 """
 TABLE_HELP = """State the cost of a private preparation, and how many records it needs.
 
-"dperm fit --prepare" privately finds the kinds, ranges, bins, categories and labels of undeclared columns; one
-guarantee covers them and the model. Pass DATA to name the columns (only its header is read), or give their number with
---columns. Columns declared in --schema cost nothing. With --n, a warning is shown if there are too few records. With
---ledger, the cost is checked against the account, as in "dperm plan fit". With --holdout, the plan includes private
-metrics on held-out records.
+"dperm fit --prepare" privately finds the kinds, ranges, bins, categories and labels of undeclared columns. One
+guarantee covers these findings and the model. Pass DATA to name the columns (only its header is read), or give their
+number with --columns. Columns declared in --schema cost nothing. With --n, a warning is shown if there are too few
+records. With --ledger, the cost is checked against the account, as in "dperm plan fit". With --holdout, the plan
+includes private metrics on held-out records.
 
 \b
 Examples:

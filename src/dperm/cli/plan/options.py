@@ -44,7 +44,7 @@ DefaultsLedger = Annotated[
 ]
 RequestId = Annotated[
     str | None,
-    typer.Option("--request-id", metavar="ID", show_default=False, help="Approved request id of the fit."),
+    typer.Option("--request-id", metavar="ID", show_default=False, help="Request id under which the fit was approved."),
 ]
 WriteEvent = Annotated[
     Path | None,
@@ -78,14 +78,21 @@ PreparedColumnCount = Annotated[
 PreparedTarget = Annotated[
     str | None, typer.Option("--target", metavar="COLUMN", show_default=False, help="Column of DATA to predict.")
 ]
-Balance = Annotated[float | None, number("--balance", "Share of the positive class.", show_default="0.5")]
+Balance = Annotated[
+    float | None, number("--balance", "Share of the positive class, from 0.01 to 0.99.", show_default="0.5")
+]
 Baseline = Annotated[
     float | None,
-    number("--baseline", "Accuracy without privacy, if publicly known.", show_default="a rule of thumb"),
+    number("--baseline", "Accuracy without privacy, if publicly known.", show_default="estimated by a rule of thumb"),
 ]
 FeatureNorm = Annotated[float | None, number("--feature-norm", "Public bound on the norm of a row.", show_default="1")]
 ReferenceNorm = Annotated[
-    float | None, number("--reference-norm", "Norm of the reference model in the bounds.", show_default="1")
+    float | None,
+    number(
+        "--reference-norm",
+        "The bounds compare the fit with the best coefficients whose norm is at most this number.",
+        show_default="1",
+    ),
 ]
 MethodName = Annotated[
     str | None,

@@ -270,7 +270,7 @@ def _trials(found: "Outlook") -> list[tuple[str, str]]:
     if not tried:
         return []
     most = tried[0]  # the one that the first sentence is about
-    plain = f"without privacy {most.without_privacy:.3f}, always the larger class {most.majority:.3f}"
+    plain = f"without privacy {most.without_privacy:.3f}, always guessing the larger class {most.majority:.3f}"
     tables = [(f"{one.repeats} synthetic tables of {one.simulated_at:,} records", one.method) for one in tried]
     return [("accuracy", plain), ("trials", below([*_grouped(tables), f"seed {most.seed}"]))]
 

@@ -291,7 +291,7 @@ def _print_by_trial(tried: _TriedRecords) -> None:
     from dperm.planner.outlook import MADE_UP, shown_loss
 
     records = tried.records
-    typer.echo(f"Records at which privacy costs at most {records.loss:g} in accuracy; no data were read.\n")
+    typer.echo(f"Accuracy lost to privacy by number of records, target at most {records.loss:g}; no data were read.\n")
     rows = [
         (
             f"{point.at:,.0f}",

@@ -218,7 +218,7 @@ def _print_facts(planned: _PlannedTable) -> None:
     plan, preparation = planned.plan, planned.preparation
     typer.echo("Plan for a private preparation and a model under one guarantee; no records were read.")
     free = f", {len(preparation.declared)} declared, which cost nothing" if preparation.declared else ""
-    held_out = ", with the held-out ones" if plan.holdout else ""
+    held_out = ", including held-out records" if plan.holdout else ""
     text, assumed = planned.event_text, "" if planned.is_exact else f", for an assumed {plan.n:,} records; give --n"
     print_facts(
         [
@@ -230,7 +230,7 @@ def _print_facts(planned: _PlannedTable) -> None:
             (
                 "records",
                 f"about {about(preparation.records_needed):,} needed{held_out}; with fewer than "
-                f"{preparation.least_records:,}, declare columns",
+                f"{preparation.least_records:,}, declare columns instead",
             ),
             *(("WARNING", text) for text in planned.warnings),
             *([] if text is None else [("event", text)]),

@@ -22,9 +22,9 @@ from dperm.noise.arrays import Floats
 class Count(NoisyStatistic[int]):
     """Number of records with the value True, plus noise calibrated to sensitivity 1 (T5, T6).
 
-    The data are one truth value per record (True or False, 1 or 0). The released value is the noisy count, rounded to
-    the nearest integer. The value can be negative, or larger than any possible count. Clipping the value at 0 costs no
-    privacy, but biases small counts upwards.
+    The data contain one Boolean value per record (True or False, or 1 or 0). The released value is the noisy count,
+    rounded to the nearest integer. The value can be negative, or larger than any possible count. Replacing a negative
+    value with 0 costs no privacy, but biases small counts upwards.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Count(NoisyStatistic[int]):
 
     @property
     def public(self) -> dict[str, object]:
-        """Empty mapping: the goal is the only constant of a count."""
+        """Empty mapping, because a count has no public constants besides the goal."""
         return {}
 
     @property

@@ -37,19 +37,20 @@ sum in a matrix product of doubles, in any order, is an exact integer.
 class Covariance(NoisyStatistic[Floats]):
     """Mean of (x - c)(x - c)^T over rows x, for a public centre c, with x - c clipped to L2 norm R.
 
-    If c is near the mean of the rows, this is approximately the covariance matrix. The entries of the clipped rows are
-    rounded to integers of 20 bits, whose products are summed exactly. One release adds noise to the diagonal, to the
-    entries above the diagonal and, under add/remove, to R^2 times the number of records. Entries above the diagonal
-    carry the weight 181/128, just below sqrt(2). The norm of the released vector is therefore at most the Frobenius
-    norm of the matrix, and off-diagonal entries get less noise. The L2 sensitivity is sqrt(2) R^2 under both relations,
-    except that it is R^2 under replace-one if d = 1.
+    If c is near the mean of the rows, the result is approximately the covariance matrix. The entries of the clipped
+    rows are rounded to integers of 20 bits, whose products are summed exactly. One release adds noise to the diagonal,
+    to the entries above the diagonal and, under add/remove, to R^2 times the number of records. Entries above the
+    diagonal are multiplied by the weight 181/128, just below sqrt(2), before noise is added, and divided by it
+    afterwards. The norm of the released vector is therefore at most the Frobenius norm of the matrix, and off-diagonal
+    entries have less noise. The L2 sensitivity is sqrt(2) R^2 under add/remove and replace-one, except that it is R^2
+    under replace-one if d = 1.
 
     Parameters
     ----------
     goal
         Guarantee of one release.
     norm
-        Bound R on the L2 norm of x - c; a longer vector x - c is scaled down to norm R.
+        Bound R on the L2 norm of x - c. If the norm exceeds R, x - c is scaled down to norm R.
     dim
         Number d of entries in a row.
     center
@@ -60,8 +61,8 @@ class Covariance(NoisyStatistic[Floats]):
     psd
         Whether to replace the noisy matrix with the nearest positive semidefinite matrix, by post-processing.
     average
-        Whether to release the mean. False releases the sum. Under add/remove, the sum is released without the number of
-        records, and its L2 sensitivity is R^2 (T78).
+        Whether to release the mean. If False, the sum is released. Under add/remove, the sum is released without the
+        number of records, and its L2 sensitivity is R^2 (T78).
 
     Examples
     --------
@@ -121,13 +122,13 @@ class Covariance(NoisyStatistic[Floats]):
 
     @cached_property
     def mechanism(self) -> AdditiveMechanism:
-        """Mechanism that adds noise, calibrated to the sensitivity of the whole vector."""
+        """Mechanism that adds noise, calibrated to the sensitivity of the vector of all released sums."""
         l1, l2 = self._sensitivity
         return mechanism_for(self.goal, l1=l1, l2=l2, dim=self._entries, rounding=self.fixed_point.rounding)
 
     @property
     def standard_error(self) -> Floats | None:
-        """Standard deviation of the noise in each entry, smaller off the diagonal; None for a mean if n is private."""
+        """Standard deviation of the noise in each entry of the matrix; None for a mean if n is private."""
         if self.average and self.n is None:
             return None
         diagonal = self.mechanism.standard_deviation / ((self.n or 1) if self.average else 1)
@@ -136,7 +137,7 @@ class Covariance(NoisyStatistic[Floats]):
         return errors
 
     def totals(self, data: Records) -> Totals:
-        """Return the exact weighted sums of products and, for a mean under add/remove, R^2 n; all are **not private**.
+        """Return the exact weighted sums and, for a mean under add/remove, R^2 n. The result is **not private**.
 
         Parameters
         ----------
@@ -160,7 +161,7 @@ class Covariance(NoisyStatistic[Floats]):
         return Totals(values + count, found)
 
     def finished(self, noisy: Floats, n: int | None) -> Floats:
-        """Return the symmetric matrix of sums, or of means (the noisy sums divided by the public or the noisy n).
+        """Return the symmetric matrix of noisy sums, or of means (noisy sums divided by the public or noisy n).
 
         Parameters
         ----------

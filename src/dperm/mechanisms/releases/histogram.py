@@ -32,26 +32,26 @@ CLIP, DROP = "clip", "drop"
 class Histogram(NoisyStatistic[Integers]):
     """Noisy counts over public bins, which are either intervals between edges or categories.
 
-    Each record is in at most one bin. Edges e_0 < ... < e_k define the k bins [e_0, e_1), ..., [e_(k-1), e_k], the last
-    of which is closed. Categories are compared as Python objects, so 1 and 1.0 are equal and "1" is different. The
-    released value is an array of noisy counts in the order of the bins, rounded to the nearest integers and possibly
-    negative.
+    Each record is in at most one bin. Edges e_0 < ... < e_k define the k bins [e_0, e_1), ..., [e_(k-1), e_k]; only the
+    last bin contains its upper edge. Categories are compared as Python objects, so 1 and 1.0 are equal, and "1" is
+    different. The released value is an array of noisy counts in the order of the bins. The counts are rounded to the
+    nearest integers and may be negative.
 
     Under add/remove, the L1 and L2 sensitivities are 1. Under replace-one, the L1 sensitivity is 2 and the L2
-    sensitivity sqrt(2), or both are 1 if there is only one bin.
+    sensitivity is sqrt(2), but if there is only one bin, both sensitivities are 1.
 
     Parameters
     ----------
     goal
         Guarantee of one release.
     edges
-        Two or more increasing numbers, for numeric data.
+        Two or more increasing public numbers, for numeric data.
     categories
-        Distinct public values, for categorical data.
+        Distinct public values, for categorical data. Either ``edges`` or ``categories`` must be given.
     outside
         Treatment of numbers outside the edges: "clip" (the default for edges) counts them in the nearest bin, and
-        "drop" ignores them. A value outside the categories is always dropped. A value of a different kind from the
-        categories, such as a number among strings or a missing value, is refused.
+        "drop" ignores them. With categories, a value that is not a category is always ignored. A missing value, or a
+        value whose kind differs from that of the categories, such as a number among strings, raises DataError.
 
     Examples
     --------
@@ -93,7 +93,10 @@ class Histogram(NoisyStatistic[Integers]):
 
     @property
     def public(self) -> dict[str, object]:
-        """Edges and the treatment of numbers outside them; or categories as text, since JSON cannot represent all."""
+        """Edges and the treatment of numbers outside them, or the categories as text.
+
+        Categories are given as text because JSON cannot represent every Python object.
+        """
         if self.categories is not None:
             return {"categories": [repr(category) for category in self.categories]}
         return {"edges": self.edges, "outside": self.outside}

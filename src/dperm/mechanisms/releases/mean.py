@@ -22,11 +22,11 @@ from dperm.privacy import Adjacency
 class Mean(NoisyStatistic[float]):
     """Mean of numbers clipped to public bounds.
 
-    Let m be the middle of [low, high], and h half its width.
+    Let m be the middle of the interval [low, high] of the bounds, and h half its width.
 
     - Under replace-one, the number n of records is public. The sum of x - m over the clipped numbers x has sensitivity
-      high - low, and the released value is m + (sum + noise)/n, a mean of sensitivity (high - low)/n (T5). The value is
-      an unbiased estimate of the mean of the clipped numbers, and may lie outside the bounds.
+      high - low, and the released value is m + (sum + noise)/n. The mean has sensitivity (high - low)/n (T5). The
+      released value is an unbiased estimate of the mean of the clipped numbers, and may lie outside the bounds.
     - Under add/remove, n is private. One release adds noise to the pair (sum of x - m, h n). The pair has L1
       sensitivity 2h and L2 sensitivity sqrt(2) h. The released value is m + sum / max(n, 1), computed from the noisy
       sum and the noisy n and clipped to [low, high].
@@ -80,7 +80,7 @@ class Mean(NoisyStatistic[float]):
 
     @cached_property
     def mechanism(self) -> AdditiveMechanism:
-        """Mechanism that adds noise, calibrated to the sensitivity of the sum or, under add/remove, of the pair."""
+        """Mechanism that adds noise, calibrated to the sensitivity of the sum, or of the pair under add/remove."""
         l1, l2 = self._sensitivity
         return mechanism_for(self.goal, l1=l1, l2=l2, dim=self._dim, rounding=self.fixed_point.rounding)
 
@@ -90,7 +90,7 @@ class Mean(NoisyStatistic[float]):
         return None if self.n is None else self.mechanism.standard_deviation / self.n
 
     def totals(self, data: Records) -> Totals:
-        """Return the exact sum of x - m and, under add/remove, h n; both are **not private**.
+        """Return the exact sum of x - m and, under add/remove, h n. The result is **not private**.
 
         Parameters
         ----------
@@ -113,9 +113,9 @@ class Mean(NoisyStatistic[float]):
         return Totals([centered, *count], found)
 
     def finished(self, noisy: Floats, n: int | None) -> float:
-        """Return m plus the noisy sum of x - m divided by n, which is public or noisy.
+        """Return m plus the noisy sum of x - m divided by the public n or by the noisy n.
 
-        With a noisy n, the result is clipped to the bounds.
+        If n is noisy, the result is clipped to the bounds.
 
         Parameters
         ----------

@@ -44,13 +44,13 @@ class Quantile(GridSelection[float]):
 
         cost(h) = max(0, #{x < h} - q n, q n - #{x <= h})
 
-    is the number of records between h and the quantile. Here n is the number of records, #{x < h} the number of records
-    below h, and Delta the sensitivity of the cost: max(q, 1 - q) under add/remove and 1 under replace-one.
+    is the number of records between h and the quantile. Here n is the number of records, #{x < h} is the number of
+    records below h, and Delta is the sensitivity of the cost: max(q, 1 - q) under add/remove, and 1 under replace-one.
 
     The cost is the same for all candidates between two consecutive values of the data. The release therefore first
-    draws an interval between consecutive values, with a weight that includes its length, and then a uniform candidate
-    in this interval. The probabilities are exact (T10): q is a multiple of 2^-20, so costs are exact doubles for up to
-    2^33 records, and the draw among the candidates is exact.
+    draws an interval between consecutive values, with a weight that accounts for its number of candidates, and then a
+    uniformly random candidate in this interval. The probabilities are exact (T10): q is a multiple of 2^-20, so costs
+    are exact doubles for up to 2^33 records, and the draw among the candidates is exact.
 
     Parameters
     ----------
@@ -138,14 +138,15 @@ class Quantile(GridSelection[float]):
         *,
         bits: Bits | None = None,
     ) -> Release[float]:
-        """Release a point of the grid near the quantile of ``data``: ``release(array, budget)`` or of a table's column.
+        """Release a grid point near the quantile: ``release(array, budget)`` or ``release(table, column, budget)``.
 
         Parameters
         ----------
         data
-            Private numbers, one per record: an array, or a table of `dperm.data.table`.
+            Private numbers, one per record: an array, or a table created by `dperm.data.table`.
         columns
-            Name of the column of a table with the numbers. Not for arrays.
+            For a table, the name of the column with the numbers. For an array, leave this argument out; the second
+            positional argument is then the budget.
         budget
             Budget to charge; None charges nothing.
         bits
@@ -161,15 +162,15 @@ class Quantile(GridSelection[float]):
         DataError
             If the data are empty, not one-dimensional or not finite. The error is raised before any charge or draw.
         ParameterError
-            If a table has no such column, or ``intervals`` is too large for a table.
+            If the table does not have the column, or if ``intervals`` is too large for a table.
         BudgetError
             If ``budget`` does not cover the event; nothing is charged.
 
         Notes
         -----
-        **Guarantees.** The release is epsilon-DP, with an exact draw (T8, T10). A table is read once, row group by row
-        group, and its records are counted at the points of the grid. The value is the same as for an array of its
-        records, for the same random bits (T203).
+        **Guarantees.** The release is epsilon-DP, with an exact draw (T8, T10). A table is read once, one row group at
+        a time, and its records are counted at the points of the grid. With the same random bits, the value is the same
+        as for an array of the records of the table (T203).
         """
         read, charged = records_and_budget(data, columns, budget, layout=NUMBERS)
         if isinstance(read, ColumnRecords):
@@ -192,10 +193,10 @@ class Quantile(GridSelection[float]):
         return self.grid.nearest(records.column(data))
 
     def stretches(self, data: Records) -> EqualCostRuns:
-        """Return all candidates in runs of equal cost, with the exact costs. The result is **not private**.
+        """Return all candidates, grouped into runs of equal cost. The result is **not private**.
 
-        Each run is either one candidate to which at least one record is moved, or a gap before, between or after such
-        candidates.
+        A run is either a single candidate to which at least one record is moved, or all candidates before, between or
+        after such single candidates.
 
         Parameters
         ----------
@@ -205,7 +206,7 @@ class Quantile(GridSelection[float]):
         Returns
         -------
         EqualCostRuns
-            First candidate, length and cost of each run.
+            First candidate, length and exact cost of each run.
         """
         places, counts = total(SnappedCounts(self.grid).counts, add_place_counts, data)
         upto = np.concatenate(([0], np.cumsum(counts[:, 0])))  # records up to and including each place

@@ -27,23 +27,23 @@ MOST_DIM = 2**20
 
 @dataclass(frozen=True)
 class Sum(NoisyStatistic[Numbers]):
-    """Sum of records clipped to public bounds: numbers to an interval, or rows to an L2 norm.
+    """Sum of numbers clipped to a public interval, or of rows clipped to a public L2 norm.
 
-    The records are rounded to a public grid and summed exactly as integers. The sensitivity bound therefore also holds
-    for the computed sum, whatever the order of the records and however much they cancel. The exact total is rounded to
-    multiples of a public step, at most 2^-20 of the sensitivity, and the noise accounts for this rounding
-    (`fixed_point`).
+    The clipped records are rounded to a public grid and summed exactly as integers. The sensitivity bound therefore
+    also holds for the computed sum, for any order of the records and any amount of cancellation. The exact total is
+    rounded to multiples of a public step, at most 2^-20 of the sensitivity, and the noise accounts for this rounding
+    (`fixed_point`). Either ``bounds`` or ``norm`` and ``dim`` must be given.
 
     Parameters
     ----------
     goal
         Guarantee of one release.
     bounds
-        Public bounds (low, high) to which the numbers, one per record, are clipped. The sensitivity is max(-low, high)
-        under add/remove and high - low under replace-one.
+        For one number per record: public bounds (low, high) to which the numbers are clipped. The sensitivity is
+        max(-low, high) under add/remove, and high - low under replace-one.
     norm, dim
-        L2 norm C to which the rows, one per record, are clipped, and number of entries of a row. The L2 sensitivity is
-        C under add/remove and 2C under replace-one.
+        For one row per record: public L2 norm C to which the rows are clipped, and number of entries of a row. The L2
+        sensitivity is C under add/remove, and 2C under replace-one.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class Sum(NoisyStatistic[Numbers]):
         return self.mechanism.standard_deviation
 
     def totals(self, data: Records) -> Totals:
-        """Return the exact sum of the records, each minus `offset`; this sum is **not private**.
+        """Return the exact sum of the records, each reduced by `offset`. The result is **not private**.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class Sum(NoisyStatistic[Numbers]):
         return Totals([one + moved for one in sums], found)
 
     def finished(self, noisy: Floats, n: int | None) -> Numbers:
-        """Return the noisy sum; if n is public, n times the offset is added back.
+        """Return the noisy sum. For numbers and a public n, n times the offset is added back.
 
         Parameters
         ----------

@@ -63,15 +63,15 @@ class Cut:
 class Threshold(GridSelection[Cut]):
     """Threshold t on a public grid that separates two classes by x >= t with few errors (T61).
 
-    A threshold, with its direction, is selected with probability proportional to exp(-r errors), where errors is the
-    number of misclassified records. Under replace-one, the number of errors of every rule changes by -1 to 1, and r is
-    epsilon/2. Under add/remove, the numbers of errors of all rules change in the same direction, by at most 1, and r is
-    epsilon (T8).
+    A threshold together with its direction is a rule. A rule is selected with probability proportional to
+    exp(-r errors), where errors is the number of records that the rule misclassifies. Under replace-one, the number of
+    errors of every rule changes by -1, 0 or 1 between neighbouring data sets, and r is epsilon/2. Under add/remove, the
+    numbers of errors of all rules change in the same direction, by at most 1, and r is epsilon (T8).
 
     The number of errors is the same for all thresholds between two consecutive values of the data. The release
-    therefore first draws an interval between consecutive values, with a weight that includes its length, and then a
-    uniform threshold in this interval. The probabilities are exact (T10). Errors are counted on the unclipped data, so
-    a record outside the bounds still causes at most one error.
+    therefore first draws an interval between consecutive values, with a weight that accounts for its number of
+    thresholds, and then a uniformly random threshold in this interval. The probabilities are exact (T10). The data are
+    not clipped to the bounds; a record outside the bounds causes at most one error, like any other record.
 
     Parameters
     ----------
@@ -82,14 +82,14 @@ class Threshold(GridSelection[Cut]):
     classes
         The two public labels; the second is the class of large x.
     orientation
-        "up" if only rules with the second class at large x are considered, or "either" for both directions, which
+        "up" considers only rules that predict the second class for large x. "either" considers both directions, which
         doubles the number of rules.
     intervals
-        Number of intervals of the grid on [low, high], a power of two up to 2^30; up to 2^22 for a table. The loss of
-        accuracy is proportional to the logarithm of this number.
+        Number of intervals of the grid on [low, high], a power of two up to 2^30, or up to 2^22 for a table. The bound
+        on the number of additional errors (`error_bound`) grows with the logarithm of this number.
     invalid
-        "raise" rejects data that contain a non-finite number or a label outside the classes; with "drop", such a record
-        counts as no error under any rule.
+        Treatment of records with a non-finite number or a label outside the classes. "raise" raises DataError. With
+        "drop", such a record is not counted as an error under any rule.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class Threshold(GridSelection[Cut]):
 
     @cached_property
     def unit(self) -> Fraction:
-        """Exact factor r by which the number of errors is multiplied."""
+        """Exact factor r by which the number of errors is multiplied in the exponent."""
         return Fraction(self.goal.epsilon) / sensitivities.errors_span(self.goal.adjacency)
 
     @property
@@ -150,10 +150,10 @@ class Threshold(GridSelection[Cut]):
         }
 
     def error_bound(self, probability: float) -> float:
-        """Return a bound on the number of errors of the released rule beyond those of the best rule (T61).
+        """Return a bound on the number of additional errors of the released rule, compared with the best rule (T61).
 
         The bound is (ln G + ln(1/probability)) / r, rounded up, where G is the number of `candidates` and r is `unit`.
-        Divided by the number n of records, the bound limits the excess empirical risk. Under replace-one, the limit is
+        For n records, the bound divided by n is a bound on the excess empirical risk. Under replace-one, it is
         2 (ln G + ln(1/probability)) / (n epsilon), and under add/remove it is half as large.
 
         Parameters
@@ -193,16 +193,17 @@ class Threshold(GridSelection[Cut]):
         columns: Sequence[str] | None = None,
         bits: Bits | None = None,
     ) -> Release[Cut]:
-        """Release a rule with few errors: ``release(array, labels, budget)`` or ``release(table, columns)``.
+        """Release a rule with few errors: ``release(array, labels, budget)`` or ``release(table, columns, budget)``.
 
         Parameters
         ----------
         data
-            Private numbers, one per record: an array, or a table of `dperm.data.table`.
+            Private numbers, one per record: an array, or a table created by `dperm.data.table`.
         labels
-            Private labels, one of the classes per record. For a table, the names of two columns: numbers and labels.
+            Private labels, one per record, each of which is one of the classes. For a table, the second positional
+            argument is instead a pair of column names: the column of the numbers, and the column of the labels.
         columns
-            Names of the two columns of a table, as a keyword argument. Not for arrays.
+            For a table, the pair of column names as a keyword argument. Leave it out for an array.
         budget
             Budget to charge; None charges nothing.
         bits
@@ -219,15 +220,15 @@ class Threshold(GridSelection[Cut]):
             If the data are empty, not one-dimensional, of a different length from the labels, or invalid (see
             ``invalid``). The error is raised before any charge or draw.
         ParameterError
-            If a table has no such columns, or ``intervals`` is too large for a table.
+            If the table does not have these columns, or if ``intervals`` is too large for a table.
         BudgetError
             If ``budget`` does not cover the event; nothing is charged.
 
         Notes
         -----
-        **Guarantees.** The release is epsilon-DP, with an exact draw (T8, T10, T61). A table is read once, row group by
-        row group, and its records are counted at the points of the grid. The value is the same as for an array of its
-        records, for the same random bits (T203).
+        **Guarantees.** The release is epsilon-DP, with an exact draw (T8, T10, T61). A table is read once, one row
+        group at a time, and its records are counted at the points of the grid. With the same random bits, the value is
+        the same as for arrays of the records of the table (T203).
         """
         if isinstance(data, RowGroups):
             require_countable(self.intervals)
@@ -241,14 +242,14 @@ class Threshold(GridSelection[Cut]):
     def stretches(self, data: ArrayLike, labels: ArrayLike) -> EqualCostRuns:
         """Return all rules, grouped into runs of consecutive rules with the same number of errors.
 
-        The result is **not private**. Rules of the reverse direction come after those of the forward direction.
+        The result is **not private**. With "either", the rules that predict the first class for large x come last.
 
         Parameters
         ----------
         data
             Private numbers, one per record.
         labels
-            Private labels, one of the classes per record.
+            Private labels, one per record.
 
         Returns
         -------

@@ -35,21 +35,24 @@ LEAST = 40
 class TrainingCanaries:
     """Canaries for a PyTorch training run, each included in the data by an independent fair coin flip.
 
+    A canary is an artificial or public record, inserted by an auditor to test a privacy guarantee.
+
     Parameters
     ----------
     records
-        Pair (inputs, targets) of tensors with one canary per row, with the shapes and types of the data set's records.
+        Pair (inputs, targets) of tensors with one canary per row, at least 40 in all. A row must have the shape and
+        type of a record of the data set.
     alternatives
         Replacement records, one per canary, for plans under replace_one. The i-th alternative replaces the i-th canary
-        if this canary is left out. Under add_remove, pass None; canaries that are left out are then not replaced.
+        if this canary is left out. Under add_remove, pass None: canaries that are left out are not replaced.
     seed
         Seed of the coin flips; None draws a seed from the operating system. The flips themselves cannot be passed,
-        because no bound is valid for dependent flips, such as those that select exactly half of the canaries.
+        because no bound is valid for dependent flips, such as a selection of exactly half of the canaries.
 
     Attributes
     ----------
     coins
-        Coin flips of the canaries; True for a canary in the data.
+        Coin flips of the canaries, as a `dperm.audit.coins.Canaries` object; `included` holds them as an array.
     """
 
     records: Pairs
@@ -75,11 +78,14 @@ class TrainingCanaries:
         return self.coins.included
 
     def __len__(self) -> int:
-        """Return the number of canaries, in the data or not."""
+        """Return the number of all canaries, included or not."""
         return len(self.records[0])
 
     def inserted(self) -> Pairs:
-        """Return the records for the training data: included canaries, and alternatives of all other canaries."""
+        """Return the records to add to the training data, as a pair (inputs, targets).
+
+        These are the included canaries and, if there are alternatives, the alternatives of all other canaries.
+        """
         chosen = torch.from_numpy(self.included.copy())
         if self.alternatives is None:
             return self.records[0][chosen], self.records[1][chosen]
@@ -134,20 +140,21 @@ def one_hot(
 ) -> TrainingCanaries:
     """Return canaries with one nonzero feature each, feature i for canary i.
 
-    In linear layers, the gradients of these canaries are orthogonal. This is the worst case for the guarantee, since
-    canaries do not interfere with each other, and with a large ``scale`` the gradients reach the clipping norm. Under
-    replace_one, build `TrainingCanaries` yourself from these records and pass ``alternatives``.
+    In a first linear layer, the weight gradients of these canaries are orthogonal, so the canaries do not interfere
+    with each other. With a large ``scale``, their gradients reach the clipping norm. Such canaries are easy to detect,
+    so the audit is powerful. Under replace_one, build `TrainingCanaries` yourself from these records and pass
+    ``alternatives``.
 
     Parameters
     ----------
     count
-        Number of canaries, at most the number of features.
+        Number of canaries, at least 40 and at most the number of features.
     target
         Target of all canaries, in the type and shape of one target of the data set.
     shape
         Shape of the input of one record.
     scale
-        Value of the nonzero feature.
+        Value of the nonzero feature, positive.
     seed
         Seed of the coin flips that decide which canaries are included; None draws a seed from the operating system.
 
@@ -159,7 +166,7 @@ def one_hot(
     Raises
     ------
     ParameterError
-        If there are more canaries than features, or a number is out of range.
+        If there are more canaries than features, or an argument is invalid.
     """
     features = math.prod(_sizes(shape))
     scale = checks.positive("scale", scale, "It is the value of the feature.")
@@ -177,14 +184,14 @@ def one_hot(
 
 
 def random_canaries(count: int, classes: int, *, shape: Sequence[int], seed: int | None = None) -> TrainingCanaries:
-    """Return canaries with Gaussian inputs and random classes, which a model can only memorize.
+    """Return canaries with Gaussian inputs and random classes; a model can only memorize such records.
 
     Parameters
     ----------
     count
-        Number of canaries.
+        Number of canaries, at least 40.
     classes
-        Number of classes; targets are 0, ..., classes - 1.
+        Number of classes, at least 2; targets are 0, ..., classes - 1.
     shape
         Shape of the input of one record.
     seed
@@ -213,9 +220,10 @@ def mislabelled_canaries(inputs: Tensor, labels: Tensor, *, classes: int, seed: 
     Parameters
     ----------
     inputs, labels
-        Public or invented examples, **never** private examples, because the findings of an audit are published.
+        Public or invented examples, at least 40: a tensor with one input per row, and a tensor with their class labels.
+        **Never** use private examples, because the findings of an audit are published.
     classes
-        Number of classes; labels are 0, ..., classes - 1.
+        Number of classes, at least 2; labels are 0, ..., classes - 1.
     seed
         Seed of the classes and the coin flips; None draws a seed from the operating system.
 

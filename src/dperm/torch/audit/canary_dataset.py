@@ -19,7 +19,9 @@ from dperm.torch.records import records_of
 
 
 def with_canaries(dataset: Any, canaries: TrainingCanaries) -> Any:
-    """Return the data set followed by the included canaries.
+    """Return the data set followed by the included canaries and the alternatives of left-out canaries.
+
+    Without alternatives (under add_remove), only the included canaries are appended.
 
     Parameters
     ----------
@@ -31,12 +33,16 @@ def with_canaries(dataset: Any, canaries: TrainingCanaries) -> Any:
     Returns
     -------
     Any
-        The combined data set.
+        The combined data set: a tuple of two tensors if ``dataset`` is a tuple or a ``TensorDataset``, and a map-style
+        data set otherwise.
 
     Raises
     ------
     ParameterError
-        If the data set is empty or a loader, or its records and the canaries have different shapes or types.
+        If ``dataset`` is a loader, holds empty tensors or does not hold pairs, or if its records differ from the
+        canaries in shape or type.
+    DataError
+        If a map-style data set is empty, or tensors differ in length.
     """
     records_of(dataset)  # refuses loaders and streams
     of_type("canaries", canaries, TrainingCanaries)

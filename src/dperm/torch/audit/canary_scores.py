@@ -78,9 +78,9 @@ def evidence(products: Products, *, rate: float, scale: float) -> Floats:
 
 
 class Watch:
-    """Observer of the canaries in a training run, used as ``if private.step(losses): watch.see(private)``.
+    """Observer of a training run with canaries, used as ``if private.step(losses): watch.see(private)``.
 
-    The observer reads only the parameters and the noisy gradients of each step, which the guarantee of DP-SGD covers
+    In each step, the observer reads only the parameters and the noisy gradients, which the guarantee of DP-SGD covers
     (T46). It never reads the batches.
 
     Parameters
@@ -88,7 +88,7 @@ class Watch:
     plan
         Plan of the training run.
     model
-        The model, before it is attached.
+        Model to train. Create the observer before `DPSGDPlan.attach` is called for this model.
     canaries
         Canaries passed to `with_canaries`.
     loss
@@ -112,7 +112,7 @@ class Watch:
         self._evidence = np.zeros(len(canaries))
 
     def see(self, private: PrivateTraining) -> None:
-        """Observe a step. Call this right after ``private.step`` has returned True, before gradients are set to zero.
+        """Observe a step, right after ``private.step`` has returned True and before gradients are set to zero.
 
         Parameters
         ----------
@@ -133,12 +133,12 @@ class Watch:
 
     @property
     def white_box(self) -> Floats:
-        """Log-likelihood ratio for membership of each canary, summed over all observed steps."""
+        """Log-likelihood ratio of each canary for membership in the data, summed over all observed steps."""
         return self._evidence.copy()
 
     @property
     def black_box(self) -> Floats:
-        """Decrease of each canary's loss during training, minus the decrease of its alternative's loss."""
+        """Decrease of each canary's loss since this observer was created, minus that of its alternative (if any)."""
         return self._first - self._losses()
 
     def _evidence_of(self, products: Products) -> Floats:

@@ -34,15 +34,16 @@ ROWS = 4096
 
 
 def logit_scores(model: nn.Module, records: Pairs) -> Floats:
-    """Return log(p_y / (1 - p_y)) for the class y of each record, with the model in evaluation mode.
+    """Return the logit score log(p_y / (1 - p_y)) of each record, with the model in evaluation mode.
 
-    The score is a decreasing function of the loss. It is computed from the outputs z as z_y minus the log-sum-exp of
-    the other outputs, so no probability is rounded to 1. A single output is the logit of class 1.
+    Here y is the class label of the record, and p_y is its probability under the model. The score is a decreasing
+    function of the cross-entropy loss. It is computed from the model outputs z as z_y minus the log-sum-exp of the
+    other outputs, so no probability is rounded to 1. If the model has a single output, this is the logit of class 1.
 
     Parameters
     ----------
     model
-        Trained model with one output for each class, or one output for two classes.
+        Trained model with one output for each class, or with a single output for two classes.
     records
         Pair (inputs, labels) of tensors.
 
@@ -54,7 +55,7 @@ def logit_scores(model: nn.Module, records: Pairs) -> Floats:
     Raises
     ------
     ParameterError
-        If the labels do not match the outputs.
+        If the labels do not match the outputs, or a score is NaN.
     """
     inputs, labels = checked_records("records", records)
     was_training = of_type("model", model, nn.Module).training
@@ -73,14 +74,14 @@ def logit_scores(model: nn.Module, records: Pairs) -> Floats:
 
 
 def loss_threshold(model: nn.Module, members: Pairs, non_members: Pairs) -> MembershipResult:
-    """Attack with one threshold on the loss for all records (Yeom, Giacomelli, Fredrikson & Jha 2018).
+    """Run the loss-threshold attack, with one threshold for all records (Yeom, Giacomelli, Fredrikson & Jha 2018).
 
     Parameters
     ----------
     model
-        Trained model with one output for each class.
+        Trained model with one output for each class, or with a single output for two classes.
     members, non_members
-        (inputs, labels) of the training records, and of other records from the same population.
+        Pairs (inputs, labels) of tensors: the training records, and other records from the same population.
 
     Returns
     -------
@@ -102,7 +103,7 @@ def lira(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> MembershipResult:
-    """Attack models with LiRA (likelihood-ratio attack); ``train`` trains each model on a random half of the records.
+    """Run LiRA, the likelihood-ratio attack, on models trained on random halves of the records.
 
     Each model in turn is the target. All other models, except the model trained on the complementary half, are the
     attacker's shadow models.
@@ -116,15 +117,16 @@ def lira(
     records
         Pair (inputs, labels) of tensors.
     models
-        Number of models to train; an even number. With fewer than 64 all records share one variance.
+        Number of models to train; an even number, at least 6. With fewer than 64, the attack uses one variance of the
+        scores for all records instead of one for each record.
     adjacency
-        "add_remove" for an independent coin flip per record, or "replace_one" for exactly half of the records in every
-        model.
+        "add_remove" to include each record by an independent coin flip, or "replace_one" to train every model on
+        exactly half of the records.
     seed
         Seed of the random halves of the records on which the models are trained; None draws a seed from the operating
         system.
     progress
-        Callback that receives the completed fraction of the models, in [0, 1].
+        Callback that receives the fraction of the models trained so far, in (0, 1].
 
     Returns
     -------
@@ -160,7 +162,7 @@ def lira_against(
     member
         Whether the target was trained on each record, one boolean per record.
     make_model, train, records, models, seed, progress
-        See `lira`.
+        See `lira`; ``models`` is the number of shadow models.
     independent_coins
         Whether an independent fair coin decided each entry of ``member``. If so, the attack is a one-run audit (A6),
         and may refute a guarantee under add_remove. A split into two halves does not qualify.

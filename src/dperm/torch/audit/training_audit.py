@@ -38,26 +38,26 @@ This is nearly optimal for a Gaussian trade-off curve and a few hundred to a few
 
 
 class Access(StrEnum):
-    """Auditor's access to a training run. The guarantee covers both kinds of access."""
+    """Kind of access of an auditor to a training run. The guarantee covers both kinds."""
 
     WHITE_BOX = "white_box"
-    """The noisy gradient of every step, and so the model after every step."""
+    """The auditor sees the noisy gradient of every step, and therefore the model after every step."""
     BLACK_BOX = "black_box"
-    """The losses of the canaries under the final model."""
+    """The auditor sees only the losses of the canaries under the initial and the final model."""
 
     @classmethod
     def of(cls, access: "Access | str") -> "Access":
-        """Return the access with this name.
+        """Return the kind of access with this name.
 
         Parameters
         ----------
         access
-            A member of the enumeration, or its name.
+            Member of the enumeration, or its value "white_box" or "black_box".
 
         Returns
         -------
         Access
-            The access.
+            Member of the enumeration.
 
         Raises
         ------
@@ -90,8 +90,8 @@ def audit_training(
     """Train ``model`` on the data set and the canaries according to the plan, and return a lower bound on epsilon.
 
     The function performs a real training run, with the sampling, clipping and noise of `DPSGDPlan.attach`. ``model`` is
-    trained in place, and has the guarantee of the plan. To keep the release of the training run, or to write the
-    training loop yourself, use `with_canaries`, `Watch` and `finding_of`.
+    trained in place, and satisfies the guarantee of the plan. To keep the release of the training run, or to write the
+    training loop yourself, use `with_canaries`, `Watch` and `finding_of` instead.
 
     *Guarantees.* If the training run satisfies the claim of the plan, the lower bound exceeds the claimed epsilon with
     probability at most 1 - confidence.
@@ -103,19 +103,21 @@ def audit_training(
     model
         Any module accepted by `DPSGDPlan.attach`.
     canaries
-        Records inserted by the auditor, with the coin flips that decide their inclusion.
+        Records inserted by the auditor, with the coin flips that decide on their inclusion.
     dataset
-        Pairs (input, target), as for `dperm.torch.fit`.
+        Pairs (input, target) without the canaries, as for `dperm.torch.fit`.
     loss
         See `dperm.torch.fit`.
     optimizer
         See `dperm.torch.fit`.
     access
-        With "white_box", the auditor sees the noisy gradient of every step; with "black_box", only the losses of the
-        final model. The guarantee covers both, and "white_box" gives tighter bounds.
+        With "white_box", the auditor sees the noisy gradient of every step. With "black_box", the auditor sees only the
+        losses of the canaries under the initial and the final model. The guarantee covers both, and "white_box" usually
+        gives tighter bounds.
     guesses
-        Number of canaries guessed "in" (those with the highest scores), and number guessed "out" (those with the lowest
-        scores). Both numbers are fixed in advance; None uses a tenth of the canaries for each.
+        Pair of numbers: the canaries guessed to be in the data (those with the highest scores), and the canaries
+        guessed to be out (those with the lowest scores). Both numbers must be fixed in advance. None uses a tenth of
+        the canaries for each.
     confidence
         Confidence level of the lower bound, in (0, 1).
     ledger, bits
@@ -131,7 +133,7 @@ def audit_training(
     Raises
     ------
     ParameterError
-        If the plan, the canaries and the data set are incompatible, or if the audit could not refute any claim.
+        If the plan, the canaries and the data set are incompatible, or there are too few guesses to refute any claim.
     """
     check_plan(plan, canaries, dataset)
     trainable(model)
@@ -181,14 +183,15 @@ def finding_of(
     guesses: Guesses | None = None,
     confidence: float = 0.95,
 ) -> Finding:
-    """Return the finding for an observed training run, given the number of guesses, which is fixed in advance.
+    """Return the lower bound on epsilon and the verdict on the claim, for a training run observed by a `Watch`.
 
     Parameters
     ----------
     plan
         Plan of the training run, with its claim.
     watch
-        Observer that has seen every step. For "black_box", only the initial and the final model are used.
+        Observer of the training run. For "white_box", it must have seen every step. For "black_box", only the initial
+        and the final model are used.
     access, guesses, confidence
         See `audit_training`.
 
@@ -200,7 +203,8 @@ def finding_of(
     Raises
     ------
     ParameterError
-        If the observer has not seen every step, or does not belong to the plan.
+        If the observer has not seen every step ("white_box"), or does not belong to the plan, or there are too few
+        guesses to refute any claim.
     """
     if of_type("plan", plan, DPSGDPlan) != of_type("watch", watch, Watch).plan:
         raise ParameterError(

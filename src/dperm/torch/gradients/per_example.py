@@ -35,7 +35,7 @@ from dperm.torch.gradients.tape import Tape, collect_factors
 from dperm.torch.gradients.unsupported_layers import ParameterGuard, check_compiled, watched_layers
 
 Sums = dict[nn.Parameter, Tensor]
-"""Clipped sums by parameter."""
+"""Clipped sum of gradients for each parameter."""
 WeightedFactor = tuple[nn.Parameter, GradientFactor, Tensor]
 """Parameter, gradients of the examples, and their weights."""
 
@@ -85,7 +85,7 @@ class UnclippedGradients(NamedTuple):
 
 
 class PerExampleGradients:
-    """Per-example gradients of a model.
+    """Context manager that computes per-example gradients of a model and their clipped sums.
 
     The model is not changed, except for hooks that are removed at the end of the ``with`` block.
 
@@ -94,13 +94,14 @@ class PerExampleGradients:
     model
         Any module. Frozen parameters are ignored.
     sites
-        Gradient method of each layer, as returned by ``check_model(model, inputs)`` from `dperm.torch.model_checks`. By
-        default, layers without a specific rule are differentiated again under vmap, and nothing is checked.
+        Gradient method of each layer, as returned by ``check_model(model, inputs)`` from `dperm.torch.model_checks`. If
+        None, layers without a specific rule are differentiated a second time under vmap, and the model is not tested
+        for mixing of examples.
 
     Attributes
     ----------
     outputs
-        Model outputs since the last call of `clipped_sum`.
+        Model outputs of the forward passes since the last call of `clipped_sum`.
     layers
         Layer number of each trained parameter.
 
@@ -150,14 +151,14 @@ class PerExampleGradients:
         double: bool = False,
         observe: Callable[[Tensor], None] | None = None,
     ) -> Sums:
-        """Return the sum of clipped gradients in units of the clipping norm.
+        """Return the sum of the clipped per-example gradients, in units of the clipping norm.
 
         Parameters
         ----------
         losses
             One loss per example, from forward passes since the last call.
         clip_norm
-            Clipping norm C.
+            Clipping norm C, between 1e-15 and 1e15.
         clipping
             Kind of clipping: flat, per_layer or normalized.
         keep
@@ -165,19 +166,19 @@ class PerExampleGradients:
         double
             Whether norms and sums use double precision, with the error bound of T46b.
         observe
-            Callback that receives the clipping weights of the examples (flat clipping only).
+            Callback that receives the clipping weights of the examples; with per_layer, only those of one layer.
 
         Returns
         -------
         dict[nn.Parameter, Tensor]
-            Sums for all parameters used by the losses.
+            Clipped sum for each parameter used by the losses.
 
         Raises
         ------
         ParameterError
-            If ``losses`` has a wrong shape or no gradient, or ``clip_norm`` is out of range.
+            If ``losses`` has the wrong shape or no gradient, or ``clip_norm`` is out of range.
         AssumptionError
-            If the number of rows in a layer differs from the number of losses.
+            If the number of rows in the input of a layer differs from the number of losses.
 
         Notes
         -----
@@ -212,14 +213,14 @@ class PerExampleGradients:
         clipping
             Kind of clipping: flat, per_layer or normalized.
         clip_norm
-            Clipping norm.
+            Clipping norm C, stored in the result.
         double
             Whether to use double precision.
 
         Returns
         -------
         UnclippedGradients
-            Gradients before clipping.
+            Gradients before clipping, with the clipping options.
         """
         device = losses.device.type
         with plain_arithmetic(device):

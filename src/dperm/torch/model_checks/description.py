@@ -33,8 +33,9 @@ class LayerDescription:
     parameters, trained
         Number of parameters, and number of trained parameters.
     method
-        "rule", "substitute", "lifted", "vmap", "loop", "whole model vmap", "whole model loop", "frozen", "refused", or
-        "known with inputs" if only a run of the model can determine the method.
+        Method for the per-example gradients: "rule", "substitute", "lifted", "vmap", "loop", "whole model vmap" or
+        "whole model loop" (see the table in docs/torch.md). Other values are "frozen" for a layer that is not trained,
+        "refused", and "known with inputs" if only a run of the model can determine the method.
     why
         Reason for the method; empty for layers known to dperm.
     """
@@ -55,7 +56,7 @@ class LayerDescription:
 class Description:
     """Layers of a model and the methods for their per-example gradients.
 
-    ``kernels`` describes the native kernels used by a training run; empty outside a training run.
+    ``kernels`` describes the native kernels used by a training run; outside a training run, it is empty.
     """
 
     rows: tuple[LayerDescription, ...]
@@ -84,28 +85,30 @@ class Description:
 
 
 def describe(model: nn.Module, inputs: Inputs | None = None, *, sites: Sequence[Site] | None = None) -> Description:
-    """Describe, for each layer, the method that computes its per-example gradients.
+    """Return a table of the layers of a model, with the method for the per-example gradients of each layer.
 
     Parameters
     ----------
     model
         Any module.
     inputs
-        A batch, as passed to the model; only shapes and types are used. If a batch is given, the model is checked, and
-        the table shows the result. Without a batch, the table cannot show direct uses of parameters or mixing of
-        examples.
+        A batch, as passed to the model; only shapes and types are used. If a batch is given, the model is run and
+        checked, and the table shows the result. Without a batch, the table cannot show direct uses of parameters, and
+        the model is not tested for mixing of examples.
     sites
-        Result of ``check_model``, instead of ``inputs``.
+        Result of an earlier call of ``check_model``. If given, ``inputs`` is not used.
 
     Returns
     -------
     Description
-        Table to print, or to show in a notebook.
+        Table of the layers, to print or to show in a notebook.
 
     Raises
     ------
     AssumptionError
-        If ``inputs`` are given and the check rejects the model.
+        If a batch is given, and the check rejects the model.
+    ParameterError
+        If the model does not run on the batch.
     """
     if sites is None:
         sites = [_unprobed(site) for site in sites_of(model)] if inputs is None else check_model(model, inputs)
