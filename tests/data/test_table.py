@@ -23,6 +23,7 @@ import pytest
 from dperm.checks import memory_size
 from dperm.data import Categorical, Numeric, csv_files, file_groups, group_cells, row_groups, table
 from dperm.data.files import read_table
+from dperm.data.memory_groups import MatrixGroup
 from dperm.data.row_groups import RowGroups, numeric_matrix_of, pieces_of
 from dperm.data.schema import TargetSchema
 from dperm.errors import DataError, ParameterError
@@ -514,3 +515,22 @@ def test_memory_does_not_grow_with_the_rows(suffix, tmp_path):
     done = subprocess.run([sys.executable, "-c", MEMORY, *paths], capture_output=True, text=True, check=True)
     small, large = json.loads(done.stdout)
     assert large - small < 12 * 2**10  # kB
+
+
+def row_groups_are_distinct(module) -> None:
+    groups = tuple(MatrixGroup(name, np.zeros((2, 1)), ("a",)) for name in ("one", "two"))
+    assert module.RowGroups(groups, ("a",)).groups == groups
+    for wrong, words in (((), "at least one row group"), (groups[:1] * 2, "distinct ids")):
+        try:
+            module.RowGroups(wrong, ("a",))
+        except ParameterError as error:
+            assert words in str(error)
+        else:
+            raise AssertionError(words)
+
+
+@pytest.mark.parametrize(
+    "old", ["if not self.groups:", "if len({group.id for group in self.groups}) < len(self.groups):"]
+)
+def test_row_groups_of_one_name_would_replace_each_other(assert_killed, old):
+    assert_killed(row_groups_are_distinct, "dperm.data.row_groups", old, "if False:")

@@ -61,6 +61,13 @@ class RowGroups:
     groups: tuple[RowGroup, ...]
     columns: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        """Check that there is at least one row group, and that ids are distinct."""
+        if not self.groups:
+            raise ParameterError(argument="groups", rule="must hold at least one row group")
+        if len({group.id for group in self.groups}) < len(self.groups):
+            raise ParameterError(argument="groups", rule="must have distinct ids")
+
 
 def listed_columns(table: RowGroups) -> str:
     """Return a sentence with the first columns of a table, for a message about a wrong name.
@@ -72,13 +79,6 @@ def listed_columns(table: RowGroups) -> str:
     names = shortened(", ".join(map(repr, table.columns[:MOST_NAMES])))
     more = len(table.columns) - MOST_NAMES
     return f"The table has the columns {names}{f' and {more} more' if more > 0 else ''}."
-
-    def __post_init__(self) -> None:
-        """Check that there is at least one row group, and that ids are distinct."""
-        if not self.groups:
-            raise ParameterError(argument="groups", rule="must hold at least one row group")
-        if len({group.id for group in self.groups}) < len(self.groups):
-            raise ParameterError(argument="groups", rule="must have distinct ids")
 
 
 class RowPiece(NamedTuple):
