@@ -193,8 +193,8 @@ MUTANTS = [
     Mutant(
         "the gradient of a sample is certified (T31, T205)",
         "erm/minimize.py",
-        "Iterate(self.objective, theta, self.objective.gradient(theta, digits=digits))",
-        "Iterate(self.objective, theta, self.model.gradient(theta))",
+        "point = Iterate(self.objective, modelled.theta)",
+        "point = modelled",
         CERTIFIED,
     ),
     Mutant(
