@@ -39,7 +39,7 @@ from dperm.erm.residual_losses import Huber
 from dperm.erm.rounding import gradient_error
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
-from dperm.erm.table_objective import TableObjective, gradient_kernel
+from dperm.erm.table_objective import Expansion, TableObjective, gradient_kernel
 from dperm.errors import AssumptionError, DataError
 from dperm.methods import ObjectivePerturbation
 from dperm.noise import NotPrivateBits
@@ -385,10 +385,10 @@ def test_wrong_curvature_costs_passes_and_never_accuracy(wrong, monkeypatch):
     spec, tolerance = spec.with_regularization(2.0), 1e-5
     real = TableObjective.gradient_and_hessian
 
-    def changed(self: TableObjective, theta: np.ndarray, *given: Any, **options: Any) -> tuple[np.ndarray, np.ndarray]:
-        gradient, hessian = real(self, theta, *given, **options)
+    def changed(self: TableObjective, theta: np.ndarray, *given: Any, **options: Any) -> Expansion:
+        gradient, hessian, curved = real(self, theta, *given, **options)
         bent = {"three times": 3.0, "a third": 1 / 3, "of no use": 0.0}[wrong] * hessian
-        return gradient, bent + (wrong == "of no use") * 1e4 * np.eye(len(hessian))
+        return Expansion(gradient, bent + (wrong == "of no use") * 1e4 * np.eye(len(hessian)), curved)
 
     monkeypatch.setattr(TableObjective, "gradient_and_hessian", changed)
     monkeypatch.setattr("dperm.data.bounded.SAMPLE_CELLS", (2**12, 2**13))

@@ -121,6 +121,7 @@ class GradientKernel(LossKernel):
         if roots is not None:
             bends = weights * self.loss.bends(scores, targets, limits, self.caution)
             sums["hessian"] = roots.squares(block, bends)
+            sums["curved"] = halves(np.array([float(np.count_nonzero(bends))]))
         return sums
 
     def gradient(self, sums: Sums) -> Floats:

@@ -50,8 +50,14 @@ MOST_CORRECTIONS = 60
 GRAIN = 16
 """Units of rounding in coefficients that are still: twice the stillness of `dperm.erm.newton`."""
 REFINEMENTS = 60
-CURVATURE_BITS = (6, 6, 14)
-"""Digits of the passes with second derivatives; the third one only where two do not suffice."""
+FEW_BITS, MANY_BITS = 6, 14
+"""Digits of second derivatives. A product of rows of few bits costs half as much (T201)."""
+MOST_CURVED = 3
+"""Largest number of passes with second derivatives; the third one only where two do not suffice."""
+SMOOTH = 0.99
+"""Share of records with a second derivative above 0, from which on more digits and third derivatives save a pass. Where
+many slopes are limited, records that cross a limit during a step decide how good it is, and a sample cannot tell which
+do."""
 CLOSE = 0.05
 """Share of the gradient's norm left by a correction, below which Newton steps follow."""
 SAMPLED = 0.1
@@ -63,7 +69,7 @@ ROOM = 4.0
 """Least norm of a gradient of few digits, in units of the error of these digits."""
 USEFUL = 0.5
 """Share of the gradient's norm that a correction may leave."""
-INNER = 0.005
+INNER = 2e-4
 """Norm of the model's gradient at which a correction is solved, relative to the present gradient."""
 
 
@@ -223,18 +229,20 @@ class Problem:
     def _curved(self, start: Iterate, certified: Callable[[Iterate], bool], tolerance: float) -> Iterate:
         """Return the same for models with the second derivatives of all rows, from two passes or three.
 
-        The minimum of a model is the next point. Once that shortens the gradient well, Newton steps with the second
-        derivatives of the model suffice: they are short, so third derivatives do not matter.
+        The minimum of a model is the next point. Once that shortens the gradient well, Newton steps with the last second
+        derivatives suffice.
         """
-        theta, modelled, bits = start.theta, start, list(CURVATURE_BITS)
+        theta, modelled, is_smooth, left = start.theta, start, False, MOST_CURVED
         curved: Iterate | None = None
         best, size, ratio = Iterate(self.objective, theta), math.inf, math.inf
         digits = self._digits(theta, EXPECTED * self._sampling_error(), tolerance, coarsest=FIRST)
         for place in range(MOST_CORRECTIONS):
-            if bits and (place < 2 or ratio > CLOSE):
+            if left and (place < 2 or ratio > CLOSE):
                 like = modelled.hessian if curved is None else curved.hessian
-                found = self.objective.gradient_and_hessian(theta, like, bits=bits.pop(0), digits=digits)
-                point = curved = Iterate(self.objective, theta, *found)
+                left, bits = left - 1, MANY_BITS if is_smooth or left == 1 else FEW_BITS
+                found = self.objective.gradient_and_hessian(theta, like, bits=bits, digits=digits)
+                is_smooth = found.curved > SMOOTH
+                point = curved = Iterate(self.objective, theta, found.gradient, found.hessian)
                 modelled = Iterate(self.model, theta) if place else start
             else:
                 point = Iterate(self.objective, theta, self.objective.gradient(theta, digits=digits))
@@ -249,10 +257,22 @@ class Problem:
             best, size = Iterate(self.objective, theta), point.size
             if curved is None or ratio > CLOSE:
                 theta = self._next(point, modelled, tolerance, curved)
+            elif is_smooth and size * ratio > tolerance:
+                theta = self._bent_step(point, curved)
             else:
                 theta = theta + curved.direction(point.gradient)
             digits = self._digits(theta, size * min(ratio, CLOSE), tolerance, coarsest=MIDDLE)
         return best
+
+    def _bent_step(self, point: Iterate, curved: Iterate) -> Floats:
+        """Return the end of a Newton step with the Hessian at ``curved``, after one correction for its change.
+
+        The model tells how the gradient at the end of the step differs from a linear function of the step.
+        """
+        model, step = self.model, curved.direction(point.gradient)
+        straight = model.gradient(point.theta) + model.hessian_product(model.bends(curved.theta), step)
+        end = point.theta + step
+        return np.asarray(end + curved.direction(model.gradient(end) - straight))
 
     def _digits(self, theta: Floats, expected: float, tolerance: float, *, coarsest: Digits) -> Digits:
         """Return the fewest digits for a gradient of about the norm ``expected``; all of them near the tolerance."""

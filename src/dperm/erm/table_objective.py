@@ -14,7 +14,15 @@ import numpy as np
 
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
-from dperm.erm.exact_sums import SCORE_ACCURACY, SLOPE_DIGITS, SLOPE_SLICES, Integers, SlicedCoefficients, exponent
+from dperm.erm.exact_sums import (
+    SCORE_ACCURACY,
+    SLOPE_DIGITS,
+    SLOPE_SLICES,
+    Integers,
+    SlicedCoefficients,
+    doubles_of,
+    exponent,
+)
 from dperm.erm.kernels import CurvatureKernel, GradientKernel, ProductKernel, ValueKernel, root_exponent
 from dperm.erm.rounding import slope_bound
 from dperm.erm.spec import ProblemSpec
@@ -36,6 +44,14 @@ class Digits(NamedTuple):
 
     accuracy: int
     slices: int
+
+
+class Expansion(NamedTuple):
+    """Gradient and second derivatives of J, and the share of the records whose loss has a second derivative above 0."""
+
+    gradient: Floats
+    hessian: Floats
+    curved: float
 
 
 EXACT = Digits(SCORE_ACCURACY, SLOPE_SLICES)
@@ -89,7 +105,7 @@ class TableObjective:
 
     def gradient_and_hessian(
         self, theta: Floats, like: Floats, *, bits: int = 6, digits: Digits = EXACT
-    ) -> tuple[Floats, Floats]:
+    ) -> "Expansion":
         """Return the gradient and the second derivatives at ``theta``, in one pass, for a loss of one score.
 
         Parameters
@@ -110,7 +126,8 @@ class TableObjective:
         sums = self.data.sums(kernel)
         hessian = kernel.hessian(sums)
         hessian[np.diag_indices(len(hessian))] += self.spec.strength
-        return kernel.gradient(sums) + self.spec.strength * theta + self.linear, hessian
+        gradient = kernel.gradient(sums) + self.spec.strength * theta + self.linear
+        return Expansion(gradient, hessian, float(doubles_of(sums["curved"])[0]) / max(self.data.rows, 1))
 
     def _powers(self, like: Floats, top: int, bits: int) -> Integers:
         """Return the exponents of the columns' scales, for second derivatives of at most 2^top."""
