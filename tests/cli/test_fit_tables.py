@@ -280,7 +280,7 @@ def test_the_statement_names_the_engine_and_nothing_about_the_row_groups(tables,
     ends(0, f"fit 'part-*.parquet' {MODEL} --adjacency add_remove")
     found = load_stored("model.dperm").estimator.statement_
     assert found["mechanism"]["engine"] == {"name": "threads"}
-    assert "exact integers (T201)" in found["security"] and "drew all noise, once" in found["security"]
+    assert "integer arithmetic (T201)" in found["security"] and "drew it only once" in found["security"]
     assert "sample of the records; these derivatives are not released" in found["covered"]
     assert "workers" not in found["trust_model"]
     text = json.dumps(found.to_dict())

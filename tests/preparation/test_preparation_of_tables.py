@@ -153,7 +153,7 @@ def test_a_table_gives_the_release_of_the_same_records_in_memory(name, pieces, i
     public = [{**model.record_.public, "why": None} for model in (found, base)]
     assert public[0].pop("engine") == {"name": engine.name}
     assert public[0] == public[1]
-    assert f'The engine "{engine.name}" read the records in row groups' in found.statement_["security"]
+    assert f'The records were read in row groups by the engine "{engine.name}".' in found.statement_["security"]
     assert (found.n_records_, found.record_.stages) == (base.n_records_, base.record_.stages)
     assert engine.closed == engine.holds == 2  # raw and encoded rows
 
@@ -336,7 +336,7 @@ def test_a_schema_without_a_model_names_the_engine():
     model = PrivateTableClassifier(epsilon=3.0, delta=1e-5, random_state=1)
     with warnings.catch_warnings(action="ignore"), pytest.raises(AssumptionError, match="fewer than two classes"):
         model.fit(table_of(PEOPLE.assign(income="low")), "income")
-    assert 'The engine "' in model.statement_["security"]
+    assert 'by the engine "' in model.statement_["security"]
 
 
 def test_an_error_of_a_library_shows_no_cell_and_is_not_kept():

@@ -27,8 +27,8 @@ def test_engine_sums_and_noise_are_stated_and_workers_of_a_cluster_belong_to_the
     found, plain = of_record(with_engine(engine)), of_record(record())
     words = " ".join(engine.values())
     validator = pytest.importorskip("jsonschema").Draft202012Validator(Statement.schema())
-    assert f'engine "{words}"' in found["security"] and "exact integers (T201)" in found["security"]
-    assert "One process, the driver, drew all noise, once." in found["security"]
+    assert f'engine "{words}"' in found["security"] and "integer arithmetic (T201)" in found["security"]
+    assert "A single process drew all noise, and drew it only once." in found["security"]
     assert (f'All workers of the engine "{words}" belong' in found["trust_model"]) == (engine["name"] != "serial")
     assert found["mechanism"]["engine"] == engine
     assert "engine" not in str([plain["security"], plain["trust_model"], plain["covered"], plain["mechanism"]])

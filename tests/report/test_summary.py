@@ -20,7 +20,8 @@ def said(found: Statement) -> str:
 
 
 def test_with_a_ledger_the_limit_of_all_releases_is_said():
-    together = "The limit of the account 'census' applies to all releases charged to it together (3 releases so far). "
+    joint = "The limit of the account 'census' applies jointly to all releases charged to this account"
+    together = f"{joint} (3 releases so far). "
     limit = "the limit was (epsilon, delta)-DP with epsilon = 3, delta = 1e-5 (replace_one)."
     assert f"{together}When this release was charged (ledger entry 7), {limit} {LATER}" in said(booked())
     assert "(1 release so far)" in said(booked(releases=1))

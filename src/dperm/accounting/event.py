@@ -87,9 +87,10 @@ class SingleEvent(Event):
         return adjacency
 
     def unwrapped(self) -> "SingleEvent":
-        """Return an event with exactly the same privacy loss: the wrapped event, or this event itself.
+        """Return an event with exactly the same privacy loss.
 
-        Budgets compute exact costs from the returned event, after `reading` has checked the adjacency.
+        This is the inner event if this event only wraps another one, and this event itself otherwise. Budgets compute
+        exact costs from the returned event, after `reading` has checked the adjacency.
         """
         return self
 

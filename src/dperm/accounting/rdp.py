@@ -87,7 +87,7 @@ def laplace_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float =
     orders
         Rényi orders alpha > 1.
     noise_multiplier
-        Scale b of the noise, in units of the clipping norm.
+        Scale b of the noise. With the default ``sensitivity``, it is a multiple of the L1 sensitivity.
     sensitivity
         L1 sensitivity Delta, in the same unit as b.
 

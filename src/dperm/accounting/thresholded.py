@@ -82,7 +82,8 @@ class ThresholdedValues(SingleEvent):
     The resulting privacy profile is an upper bound. For the exact privacy profile of one release under add/remove, see
     `dperm.accounting.theorems.thresholded_values_delta`.
 
-    If the number of text columns is not public, pass the total number of columns as ``values``.
+    For a table, ``values`` is the number of columns whose values are counted, such as the columns of text. If this
+    number is not public, pass the total number of columns.
 
     Parameters
     ----------

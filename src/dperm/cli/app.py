@@ -54,7 +54,7 @@ app = typer.Typer(name="dperm", add_completion=False, rich_markup_mode=None, pre
 app.command(help=fit.HELP, short_help="Fit a private model to a data file.")(fit.fit)
 app.command(help=search.HELP, short_help="Search over settings of a private fit, under one guarantee.")(search.search)
 app.command(help=predict.HELP, short_help="Predict the target of each record with a model.")(predict.predict)
-app.command(help=evaluate.HELP, short_help="Measure a model privately on records it was not trained on.")(
+app.command(help=evaluate.HELP, short_help="Evaluate a model privately on records it was not trained on.")(
     evaluate.evaluate
 )
 app.add_typer(

@@ -14,7 +14,8 @@ import typer
 
 from dperm.cli.running import reported_errors
 
-HELP = """Show the commands on synthetic data: open a budget, plan, fit, predict, evaluate, audit, report and verify.
+HELP = """Show the commands on synthetic data: open a budget account, plan, fit, predict, evaluate, audit, report and
+verify.
 
 The demo prints each command and runs it in a new folder. Data, schema, ledger, model and statement are kept
 there. The demo takes less than a minute.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dperm.cli.charging import Account
     from dperm.data.schema import Schema
 
-HELP = """Measure MODEL on the records in DATA with a privacy guarantee, and charge the cost to a ledger.
+HELP = """Evaluate MODEL on the records in DATA under a privacy guarantee, and charge the cost to a ledger.
 
 Accuracy, confusion matrix, ROC curve, calibration, Brier score and log loss of a classifier, or R^2 and errors of a
 regression, are computed from one noisy release. The interval of each metric accounts for both sampling error and

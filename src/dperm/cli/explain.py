@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
     Promise = ApproxDP | GDP | ZCDP
 
-HELP = f"""Bound the success of any attacker who knows all other records, given a guarantee or a sequence of EVENTs.
+HELP = f"""Given a guarantee or a sequence of EVENTs, bound the success of any attacker who knows all records except the
+one under attack.
 
-Give one of: --epsilon with --delta, --mu (Gaussian DP), --rho (zero-concentrated DP), or events. All numbers except
-the nearest Gaussian mu are upper bounds, rounded up. Events give tighter bounds than their (epsilon, delta) guarantee,
-because bounds from a guarantee must hold for the worst mechanism that satisfies it.
+Give one of: --epsilon with --delta, --mu (Gaussian DP), --rho (zero-concentrated DP), or events. All results are upper
+bounds, rounded up, except the nearest Gaussian mu: it approximates the smallest mu for which mu-GDP holds. Events give
+tighter bounds than their (epsilon, delta) guarantee, because bounds from a guarantee must hold for the worst mechanism
+that satisfies it.
 
 {EVENTS_HELP}
 \b
@@ -46,7 +48,7 @@ def explain(
         number(
             "--surprise",
             "Probability with which the bound on the attacker's posterior belief may be exceeded.",
-            show_default="1e-6, or the smallest larger power of 10, up to 1e-2, that gives a bound",
+            show_default="the smallest power of 10 from 1e-6 to 1e-2 that gives a bound",
         ),
     ] = None,
     json: AsJson = False,

@@ -99,8 +99,8 @@ def fit(
         bool,
         typer.Option(
             "--diagnose",
-            help="Instead of fitting, list the first 20 cells of DATA that --invalid raise rejects, for the data "
-            "holder only. Nothing is fitted, charged or written.",
+            help="List the first 20 cells of DATA that --invalid raise rejects; nothing is fitted, charged or written. "
+            "The list is private: only the data holder may see it.",
         ),
     ] = False,
     force: options.Force = False,

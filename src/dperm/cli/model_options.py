@@ -150,7 +150,7 @@ Clip = Annotated[
     number(
         "--clip",
         "Clipping norm as a fraction, in (0, 1], of the largest gradient norm without clipping. For the squared loss, "
-        "it is a fraction of the largest row norm, with the target scaled to [-1, 1].",
+        "it is a fraction of the largest norm of a row of features; the target is first scaled to [-1, 1].",
         show_default="chosen by the plan",
     ),
 ]
@@ -171,10 +171,10 @@ Invalid = Annotated[
         metavar="raise|drop",
         autocompletion=lambda: ["raise", "drop"],
         help="Treatment of invalid labels, undeclared categories, text in numeric columns, and missing values that the "
-        'schema does not allow. "raise" rejects the file. "drop" gives weight 0 to records with an invalid label, '
-        'encodes undeclared categories as "other", and encodes missing values, and text in numeric columns, according '
-        'to the "missing" or "impute" setting of the column. If the column has no such setting, its features are 0. '
-        "Numbers outside their bounds are always clipped.",
+        'schema does not allow. "raise" rejects the file. "drop" gives weight 0 to records with an invalid label. It '
+        'encodes undeclared categories as "other". It treats text in a numeric column as a missing value, and encodes '
+        'missing values according to the "missing" or "impute" setting of the column. If the column lacks the setting '
+        "that is needed, its features are 0. Numbers outside their bounds are always clipped.",
     ),
 ]
 Quantile = Annotated[

@@ -25,9 +25,9 @@ Predictions are printed as CSV; -o writes them to a CSV, Parquet or Arrow file, 
 The schema stored in the model defines how the columns are read. Columns that are not in the schema are ignored, and the
 target column may be missing.
 
-Undeclared categories are encoded as "other", and missing values according to the "missing" or "impute" setting of the
-column. If the column has no such setting, its features are 0. In CSV files, text in a numeric column counts as missing.
-Numbers outside their bounds are clipped.
+Undeclared categories are encoded as "other". In CSV files, text in a numeric column is treated as a missing value.
+Missing values are encoded according to the "missing" or "impute" setting of the column. If the column lacks the setting
+that is needed, its features are 0. Numbers outside their bounds are clipped.
 
 \b
 Examples:

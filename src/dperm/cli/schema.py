@@ -49,9 +49,9 @@ FIT_HELP = """Find a schema of DATA privately, charge its privacy cost to a ledg
 
 The release contains the kinds (numbers or categories), ranges, bins and categories of the columns, the presence of
 missing values in each column, and the labels of --target, all under one guarantee. Column names are public. Columns
-declared in --schema are not read and cost nothing; --exclude leaves columns out. The file is a schema for any number of
-later fits, each of which adds its own privacy cost. For a single model, "dperm fit --prepare" finds the schema and fits
-the model under one guarantee. "dperm plan table" states the number of records needed.
+declared in --schema are not read and cost nothing; --exclude leaves columns out. The output file can serve as the
+schema of any number of later fits, each of which adds its own privacy cost. For a single model, "dperm fit --prepare"
+finds the schema and fits the model under one guarantee. "dperm plan table" states the number of records needed.
 
 Failures before the charge cost nothing. The charge is not refunded if a later step fails; the message states the amount
 charged.

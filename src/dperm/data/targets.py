@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Public description of the labels: classes or an interval.
 
-Each label is stored as a private code beside its row. A record with an invalid code contributes nothing to a result.
-Losses receive targets: -1 and +1 for two classes, 0, ..., K - 1 for K > 2 classes, and numbers in [-1, 1] for an
-interval.
+Each label is stored as a code: the position of its class, or its value mapped to [-1, 1] for an interval. Codes are
+private data. A special code marks invalid records, which contribute nothing to a result.
+
+For a loss function, codes are converted to targets: -1 and +1 for two classes, 0, ..., K - 1 for K > 2 classes, and
+numbers in [-1, 1] for an interval.
 """
 
 from collections.abc import Sequence
@@ -24,7 +26,7 @@ from dperm.errors import DataError, ParameterError
 from dperm.presentation.spelling import arg
 
 Codes = NDArray[Any]
-"""Private codes, one for each record."""
+"""Codes of the labels, one for each record; private data."""
 Targets = NDArray[Any]
 MOST_CLASSES = 2**15 - 1
 WEIGHT = "A class has a positive public weight."

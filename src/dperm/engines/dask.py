@@ -34,9 +34,9 @@ _ADDRESS = re.compile(r"inproc://\S+|[a-z]+://\S+:\d+/?")
 class DaskEngine:
     """Engine that holds encoded row groups in the memory of Dask workers, and runs passes there.
 
-    The driver process keeps the budget, the noise, the solver and the certificate. Workers receive public constants and
-    coefficients, and return sums. All workers must be under the control of the data curator, because they hold the
-    private data.
+    The driver process charges the budget, draws the noise, runs the solver and checks the accuracy of its solution.
+    Workers receive public constants and coefficients, and return sums. All workers must be under the control of the
+    data curator, because they hold the private data.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ class DaskEngine:
         Client of ``dask.distributed``, or the address of a scheduler, such as "tcp://scheduler:8786". None for the
         current client of this process.
     retries
-        Number of times that a failed task is run again, at least 0. A task is not run again after an error of dperm
-        about the data. Dask itself runs the tasks of lost workers again.
+        Number of times that a failed task is run again, at least 0. A task that fails because dperm rejects the data
+        is not run again. Dask itself runs the tasks of lost workers again.
     patience
         Time in seconds after which a pass fails if no worker is running.
 
@@ -57,8 +57,9 @@ class DaskEngine:
     Notes
     -----
     *Guarantees.* The privacy guarantee of a release does not depend on the engine. `dperm.data.passes.TablePasses`
-    accepts only one answer for each row group in a pass, and compares its checksum (T206). Errors, task keys and
-    representations of tasks contain no cell and no coefficient.
+    accepts only one answer for each row group in a pass. It compares the checksum of the row group with the checksum in
+    the first pass, and raises an error if they differ (T206). Errors, task keys and representations of tasks contain no
+    cell and no coefficient.
 
     ========================================  =======================================================
     event                                     effect

@@ -37,7 +37,8 @@ class AccountFacts:
         Number of releases that share delta (only for an ApproxDP limit; None for other limits), and composition rule
         for an ApproxDP limit: "basic" adds the epsilons of the releases, and "advanced" adds their squares (T14a).
     parents
-        Names of the accounts of overlapping or source data sets; every charge also applies to these accounts.
+        Names of the accounts of data sets that overlap this one, or from which this one was taken; every charge
+        also applies to these accounts.
     approval
         Whether the request id of each release must be approved in advance.
     fingerprints

@@ -120,7 +120,8 @@ class Ledger:
             Composition rule for an ApproxDP limit: "basic" adds the epsilons of the releases. "advanced" adds their
             squares, and permits more releases if each of them has a small epsilon.
         parents
-            Names of the accounts of overlapping or source data sets; every charge also applies to these accounts.
+            Names of the accounts of data sets that overlap this one, or from which this one was taken; every charge
+            also applies to these accounts.
         approval
             Whether the request id of each release must be approved in advance (`approve`).
         files
@@ -232,9 +233,9 @@ class Ledger:
         smallest number of remaining releases among the accounts. Releases of other kinds, such as pure DP, may cost
         more.
 
-        If an ancestor has a limit of a different kind, the amount is the cost of the largest covered release with
-        Gaussian noise, or with Laplace noise if one of the accounts covers only pure DP. Releases of other kinds may
-        then be covered at a higher cost, or refused at a lower one.
+        If an ancestor has a limit of a different kind, the amount is the cost of the most expensive release with
+        Gaussian noise that all these accounts cover, or with Laplace noise if one of them covers only pure DP. Releases
+        of other kinds may then be covered at a higher cost, or refused at a lower one.
         """
         return spendable(self.balances()).guarantee
 

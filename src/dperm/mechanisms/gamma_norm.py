@@ -19,6 +19,9 @@ from dperm.noise.gamma_norm import MOST_DIM, gamma_norm
 from dperm.noise.grid import Norm
 from dperm.privacy.guarantee import AnyGuarantee
 
+GAMMA_NORM_SHAPE = "has a uniformly random direction and a gamma-distributed norm"
+"""Explanation of gamma-norm noise, for sentences of plans and statements."""
+
 
 @dataclass(frozen=True)
 class GammaNormNoise(AdditiveMechanism):

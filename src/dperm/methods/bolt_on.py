@@ -27,7 +27,14 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AdjacencyError, AssumptionError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.goal import checked_goal
-from dperm.methods.coefficient_noise import NOISES, PURE_NOISE_IS_SMALLER, checked_noise, coefficient_noise, noise_law
+from dperm.methods.coefficient_noise import (
+    NOISES,
+    PURE_NOISE_IS_SMALLER,
+    checked_noise,
+    coefficient_noise,
+    explain_noise,
+    noise_law,
+)
 from dperm.methods.conditions import is_pure, require_gradient_of_loss, smooth_alternatives
 from dperm.methods.defaults import output_regularization, prefers_gamma_norm, with_default_regularization
 from dperm.methods.plan import Plan, noise_norm
@@ -328,7 +335,7 @@ class BoltOn:
                 "noise.bolt_on",
                 "{passes} passes over {@n:{n}} records in batches of size {batch}. One record moves the last iterate "
                 "by at most {sensitivity:.3g} (T33, T34), so {noise} of standard deviation {deviation:.3g} is added "
-                "to each coefficient.",
+                f"to each coefficient.{explain_noise(mechanism)}",
                 {
                     "passes": descent.run.passes,
                     "batch": descent.run.batch,

@@ -6,7 +6,7 @@ from dperm.checks import shown
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import ConversionError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
-from dperm.mechanisms.gamma_norm import GammaNormMechanism
+from dperm.mechanisms.gamma_norm import GAMMA_NORM_SHAPE, GammaNormMechanism
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.laplace import LaplaceMechanism
 from dperm.methods.conditions import is_pure
@@ -30,6 +30,11 @@ def checked_noise(noise: object, known: tuple[str, ...]) -> str:
     if noise not in known:
         raise ParameterError(argument="noise", rule=f"must be one of {', '.join(known)}", got=shown(noise))
     return str(noise)
+
+
+def explain_noise(mechanism: AdditiveMechanism) -> str:
+    """Return a sentence that explains gamma-norm noise, after a space; empty for other noise."""
+    return f" Gamma-norm noise {GAMMA_NORM_SHAPE}." if mechanism.name == GammaNormMechanism.name else ""
 
 
 def noise_law(noise: str, spec: ProblemSpec, goal: AnyGuarantee) -> str:

@@ -25,7 +25,7 @@ from dperm.erm.rounding import minimizer_norm_bound
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
-from dperm.mechanisms.gamma_norm import GammaNormMechanism
+from dperm.mechanisms.gamma_norm import GAMMA_NORM_SHAPE, GammaNormMechanism
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.goal import quotient_down, quotient_up
 from dperm.mechanisms.mechanism import noise_at
@@ -545,11 +545,13 @@ def require_smooth(spec: ProblemSpec) -> None:
 def noise_reason(spec: ProblemSpec, found: Perturbation) -> Fact:
     """Return the noise in the objective and the cost of the determinant as a reason of the plan."""
     charged = "costs an epsilon of {determinant:.3g}" if found.determinant else "costs nothing"
+    family = found.term.family
+    shape = f"{GAMMA_NORM_SHAPE}, and " if found.term.name == GammaNormMechanism.name else ""
     return Fact(
         "noise.objective",
-        "Noise of standard deviation {deviation:.3g} ({law}) is added to the gradient of the objective, calibrated to "
-        f"per-record gradients of norm at most {{gradient:.3g}}. The Jacobian determinant {charged} at Lambda = "
-        "{strength:.3g} (T37).",
+        f"{family[0].upper()}{family[1:]} of standard deviation {{deviation:.3g}} is added to each coordinate of the "
+        f"gradient of the objective. The noise {shape}is calibrated to per-record gradients of norm at most "
+        f"{{gradient:.3g}}. The Jacobian determinant {charged} at Lambda = {{strength:.3g}} (T37).",
         {
             "deviation": found.term.deviation,
             "law": found.term.name,

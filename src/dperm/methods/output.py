@@ -17,7 +17,14 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.goal import checked_goal
-from dperm.methods.coefficient_noise import NOISES, PURE_NOISE_IS_SMALLER, checked_noise, coefficient_noise, noise_law
+from dperm.methods.coefficient_noise import (
+    NOISES,
+    PURE_NOISE_IS_SMALLER,
+    checked_noise,
+    coefficient_noise,
+    explain_noise,
+    noise_law,
+)
 from dperm.methods.conditions import is_pure, require_gradient_of_loss, smooth_alternatives
 from dperm.methods.declared_event import declared_noise, noise_share, refuse_noise, require_goal_covers
 from dperm.methods.defaults import output_regularization, with_default_regularization
@@ -214,7 +221,7 @@ def noise_reason(sensitivity: float, mechanism: AdditiveMechanism) -> Fact:
     return Fact(
         "noise.output",
         "One record moves the minimizer by at most {sensitivity:.3g} (T30), so {noise} of standard "
-        "deviation {deviation:.3g} is added to each coefficient.",
+        f"deviation {{deviation:.3g}} is added to each coefficient.{explain_noise(mechanism)}",
         {
             "sensitivity": sensitivity,
             "law": mechanism.name,

@@ -224,8 +224,8 @@ def records_for_accuracy(
     AssumptionError, AdjacencyError, ConversionError
         If the method cannot give this guarantee.
     ParameterError
-        If ``loss`` is not in [1e-4, 0.5], or if always guessing the larger class is at most ``loss`` less accurate than
-        the best possible model.
+        If ``loss`` is not in [1e-4, 0.5], or if the best possible model is at most ``loss`` more accurate than always
+        guessing the larger class.
     """
     search = _Search(shape, checked_goal(goal), method, trials or Trials())
     target = _checked_loss(loss, shape)

@@ -49,8 +49,8 @@ UNKNOWN_ANCESTORS = (
 )
 SELECTION = "Selection among the releases by scores on private data is not covered."
 LATER = (
-    'The limit can be raised later, and does not cover runs with a seed. "dperm ledger show" prints the current limit '
-    "and the number of such runs."
+    "The limit can be raised later. It does not cover runs whose noise was drawn from a seed; such runs are not "
+    'private. "dperm ledger show" prints the current limit and the number of such runs.'
 )
 CURRENT = 'To see the current limit, run "dperm ledger show".'
 NO_LONGER = "The guarantee of the smaller limit no longer holds."
@@ -245,7 +245,7 @@ def joint_guarantee(receipt: Receipt) -> list[str]:
     limit = format_limit(receipt.get("limit", {}))
     name = account_name(receipt)
     own = (
-        f"The limit of {name} applies to all releases charged to it together{count}. "
+        f"The limit of {name} applies jointly to all releases charged to this account{count}. "
         f"{_limit_at_charge(receipt, limit)}",
         later_changes(receipt),
         describe_limit_changes(receipt),

@@ -39,8 +39,8 @@ _ATTACK_TERMS = {
     "advantage": "largest advantage of an attacker (true-positive minus false-positive rate)",
     "epsilon_at_delta_zero": "epsilon at delta = 0",
     "epsilons": "epsilon at other deltas",
-    "posterior": "largest posterior belief of an attacker with even prior odds",
-    "surprise": "probability with which the posterior belief may be larger",
+    "posterior": "bound on the posterior belief of an attacker with even prior odds",
+    "surprise": "probability with which the posterior belief may exceed this bound",
 }
 _MECHANISM_TERMS = {
     "average": "share of the steps, from the end, whose iterates are averaged",

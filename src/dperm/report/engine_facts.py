@@ -16,8 +16,9 @@ LOCAL = ("serial", "threads")
 SOLVED = ("objective", "output")
 """Methods with a solver that uses second derivatives."""
 ROW_GROUPS = (
-    'The engine "{}" read the records in row groups. Sums over the records are exact integers (T201), so they do not '
-    "depend on the row groups, on their order, or on repeated tasks. One process, the driver, drew all noise, once."
+    'The records were read in row groups by the engine "{}". Sums over the records are computed exactly, in integer '
+    "arithmetic (T201). They depend neither on the division into row groups, nor on the order of the groups, nor on "
+    "whether the computation for a group was repeated. A single process drew all noise, and drew it only once."
 )
 WORKERS = 'All workers of the engine "{}" belong to the party that computes the release.'
 CURVATURE = "The solver computed second derivatives on a sample of the records; these derivatives are not released."

@@ -163,12 +163,12 @@ SCORES_EXCEPT_METRICS = (
 )
 CLIPPED = {
     "logistic": (
-        "Probabilities are overconfident (too far from 1/2): clipped gradients reduce the influence of misclassified "
-        "records. Fit with clip=1.0 for calibrated probabilities."
+        "The model's predicted probabilities are overconfident (too far from 1/2), because clipping the gradients "
+        "reduces the influence of misclassified records. Fit with clip=1.0 for calibrated probabilities."
     ),
     "softmax": (
-        "Probabilities are not calibrated: clipped gradients reduce the influence of the records with the worst "
-        "predictions. Fit with clip=1.0 for calibrated probabilities."
+        "The model's predicted probabilities are not calibrated, because clipping the gradients reduces the influence "
+        "of the records with the worst predictions. Fit with clip=1.0 for calibrated probabilities."
     ),
 }
 """Effects of clipped gradients on predictions, by loss."""

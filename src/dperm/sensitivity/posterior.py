@@ -238,8 +238,10 @@ def inexact_mu(mu: float, k: float) -> float:
 
     Theorem T52a.
         If the ratio of the density of the sampler to the density of the target lies in [e^-k, e^k] for every data set,
-        and k <= 0.01, the sampler is (mu + 2.6 k)-GDP. Both densities are normalized. Therefore, if the ratio of the
-        computed to the exact acceptance probability is only known to lie in [e^-j, e^j], use k = 2j.
+        and k <= 0.01, the sampler is (mu + 2.6 k)-GDP.
+
+    For a rejection sampler, which accepts each proposal with a computed probability, let the ratio of this probability
+    to the exact one lie in [e^-j, e^j]. Then use k = 2j, because both densities are normalized.
 
     Parameters
     ----------

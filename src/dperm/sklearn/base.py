@@ -322,8 +322,8 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         """Return a fitted scikit-learn estimator with the same coefficients, for ONNX, SHAP or deployment.
 
         The estimator predicts like this model, except that it does not apply the ``clip_predictions`` of a regression.
-        The estimator contains no guarantee, plan or record. It is computed from the released model alone, so the same
-        guarantee covers it.
+        The estimator has no attributes ``guarantee_``, ``plan_`` and ``record_``. It is computed from the released
+        model alone, so the same guarantee covers it.
         """
         check_is_fitted(self)
         plain = self._plain_estimator()
@@ -336,7 +336,8 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         """Write the fitted model to a file, without pickle.
 
         The file contains the coefficients, the class labels, the guarantee, the record and the parameters. It does not
-        contain the ledger, a numpy Generator or a RandomState. Of a method object, the file contains only the name.
+        contain the ledger, a numpy Generator or a RandomState. If ``method`` is an object, the file contains only its
+        name.
 
         Parameters
         ----------

@@ -58,9 +58,9 @@ class PrivatePCA(TransformerMixin, BaseEstimator):
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
     n : int, default=None
-        Public number of records under add_remove, where it is never compared with the data. With None, a noisy number
-        of records is released too, which raises the noise by a factor of sqrt(2). Under replace_one, the number of rows
-        is used, and ``n`` must be None or equal to it.
+        Public number of records under add_remove, where it is never compared with the data. With None, a noisy count
+        of the records is released too, which raises the noise by a factor of sqrt(2). Under replace_one, the number of
+        rows is used, and ``n`` must be None or equal to it.
     ledger : Ledger or budget in memory, default=None
         Budget to which a fit is charged.
     random_state : int, Generator or RandomState, default=None

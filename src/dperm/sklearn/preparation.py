@@ -53,10 +53,10 @@ LABELS = "y"
 class PrivateTableEncoder(TransformerMixin, BaseEstimator):
     """Find a schema of a raw table privately, and encode the table.
 
-    The schema contains the kind of each column (numbers or categories), ranges, bins, categories and classes. Only the
-    column names must be public and, under replace_one, also the number of records. ``fit`` releases one private schema
-    for all columns at once (T72-T75). ``transform`` learns nothing from the data, and encodes any table with the
-    columns of the fit. Each cell is read on its own, so one record cannot change how another record is read.
+    The schema contains the kind of each column (numbers or categories), ranges, bins, categories and classes. The
+    column names must be public. Under replace_one, the number of records must be public too. ``fit`` releases one
+    private schema for all columns at once (T72-T75). ``transform`` learns nothing from the data, and encodes any table
+    with the columns of the fit. Each cell is read on its own, so one record cannot change how another record is read.
 
     Parameters
     ----------

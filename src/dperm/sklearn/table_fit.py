@@ -661,7 +661,8 @@ class PrivateTableModel(MetricPlots, BaseEstimator, ABC):
         Raises
         ------
         AssumptionError
-            If the noise is not added to the coefficients; the message names the method and a fit that has intervals.
+            If the method does not add its noise to the coefficients. The message names the method, and suggests a fit
+            with noise intervals.
         """
         check_is_fitted(self)
         low, high = self.model_.noise_interval(level)

@@ -41,8 +41,8 @@ class PrivateTableClassifier(ClassifierMixin, PrivateTableModel):
     One release with one guarantee contains a private schema, a model of the encoded table, and the metrics of the model
     on held-out records (T71, T85). The schema contains the kind of each column (numbers or categories), ranges, bins,
     categories and classes (T72-T75). All noise levels are fixed, and the budget is checked, before the table is read
-    (T70). The budget is charged before any noise is drawn. The column names must be public and, under replace_one, also
-    the number of records.
+    (T70). The budget is charged before any noise is drawn. The column names must be public. Under replace_one, the
+    number of records must be public too.
 
     Parameters
     ----------

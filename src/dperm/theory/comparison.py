@@ -208,7 +208,7 @@ def compare_methods(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> tuple[MethodBound, ...]:
-    """Return the bounds of output, objective and gradient perturbation for n records, smallest bound first.
+    """Return bounds on the expected excess risk of output, objective and gradient perturbation, smallest bound first.
 
     The bounds are T57 and T48a for the population risk, and T56a and T48 for the empirical risk. With delta = 0,
     gradient perturbation is left out, because its noise is Gaussian and T48 has no pure version. With positive delta,
@@ -257,7 +257,9 @@ def best_method(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> MethodBound:
-    """Return the method with the smallest bound for n records, and this bound (T57, T48a, T56a, T48).
+    """Return the method with the smallest bound on the expected excess risk for n records, and this bound.
+
+    The bounds are T57 and T48a for the population risk, and T56a and T48 for the empirical risk.
 
     Parameters
     ----------
@@ -291,7 +293,7 @@ def smallest_sample(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> SmallestSample:
-    """Return the smallest number of records at which a method has a bound of at most ``excess``.
+    """Return the smallest number of records for a bound of at most ``excess`` on the expected excess risk of a method.
 
     The bounds are T57 and T48a for the population risk, and T56a and T48 for the empirical risk.
 

@@ -77,7 +77,7 @@ class RegularizedRisk:
         check_unclipped_logistic(self.goal, self.unclipped_logistic)
 
     def output(self, regularization: float | None) -> ExcessRisk:
-        """Return the bound for output perturbation; None uses the best Lambda."""
+        """Return the bound for output perturbation; None uses the Lambda with the smallest bound."""
         if regularization is not None:
             return self._output(constant("regularization", regularization))
         # the minimizer of bias + stability, and that of bias + noise: the sum of all three has its own above both
@@ -86,7 +86,7 @@ class RegularizedRisk:
         return self._output(self._best(self._output, max(still, loud), reference=max(still, loud)))
 
     def objective(self, regularization: float | None) -> ExcessRisk:
-        """Return the bound for objective perturbation; None uses the best Lambda.
+        """Return the bound for objective perturbation; None uses the Lambda with the smallest bound.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class RegularizedRisk:
         return ExcessRisk(raised(bias + stability + noise, 4), regularization, bias, stability, noise)
 
     def _best(self, risk: Callable[[float], ExcessRisk], low: float, *, reference: float) -> float:
-        """Return the best Lambda between ``low`` and bound(reference)/rise; above, the bias alone is larger."""
+        """Return the Lambda of the smallest bound, from ``low`` to bound(reference)/rise; above, the bias is larger."""
         return minimizer(lambda point: risk(point).bound, low, risk(reference).bound / self._rise)
 
     def _where_it_jumps(self) -> list[ExcessRisk]:
@@ -324,7 +324,7 @@ def objective_excess_risk(
     vector of norm R0, and b is the noise vector of the random term b'theta in the objective. The constants d, L, c and
     R0 are the attributes ``dim``, ``lipschitz``, ``smoothness`` and ``reference_norm`` of ``problem``. For delta > 0,
     the loss must be monotone in the score, like the logistic and the hinge losses. The noise depends on Lambda through
-    eps', and the search for the best Lambda takes this into account.
+    eps'. If ``regularization`` is None, the Lambda with the smallest bound is found with this dependence included.
 
     Parameters
     ----------

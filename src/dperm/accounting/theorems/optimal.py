@@ -68,8 +68,8 @@ def optimal_composition_epsilon(epsilon: float, delta: float, *, count: int, tot
     """Return the epsilon of optimal composition at ``total_delta``, for mechanisms with equal epsilons and deltas.
 
     It is the smallest epsilon that holds for every composition of ``count`` (epsilon, delta)-DP mechanisms. The
-    function inverts ``optimal_composition_delta`` (T13). Between adjacent values of the privacy loss, the inverse has
-    an exact formula.
+    function inverts ``optimal_composition_delta`` (T13). In the worst case, the privacy loss takes finitely many
+    values. For an epsilon between two adjacent values, the inverse has a closed form.
 
     Parameters
     ----------

@@ -119,9 +119,9 @@ class Neighbours:
     def data(self, included: bool) -> BoundedData:
         """Return training data with or without the record under attack.
 
-        The features x of the records are in the first column, and all other columns are 0. Under replace_one with a
-        public number n of records, rows of zeros are appended until there are n rows. Under add_remove, one row of
-        zeros is appended.
+        The first column of the feature matrix contains the feature x of each record, and all other columns are 0. Under
+        replace_one with a public number n of records, rows of zeros are appended until there are n rows. Under
+        add_remove, one row of zeros is appended.
 
         Parameters
         ----------

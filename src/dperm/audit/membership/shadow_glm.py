@@ -155,11 +155,11 @@ def shadow_logistic(X: Floats, signs: Floats, mask: Mask, *, C: float = 1.0, dty
     row i of ``X``, s_i is its label, and x_i.w is the dot product.
 
     The solver is a quasi-Newton method with Anderson acceleration and one Hessian for all models. This Hessian is
-    computed from all records with weights 1/2, at the minimizer of the weighted problem, where the solver starts. For
-    all models together, a step costs two products of matrices with ``X`` and one evaluation of tanh. Random halves of a
-    large data set are similar, so the solver converges quickly. It converges slowly for few records or weak
-    regularization. The remaining models are then solved by Newton's method, with a Hessian per model and in double
-    precision.
+    computed from all records with weights 1/2, at the minimizer of the weighted problem, where the solver starts. One
+    step for all K models needs two matrix products, with ``X`` and with its transpose, and the tanh of an (n, K) array.
+    Random halves of a large data set are similar, so the solver converges quickly. It converges slowly for few records
+    or weak regularization. Models for which it does not converge are fitted by Newton's method, in double precision and
+    with one Hessian per model.
 
     Parameters
     ----------

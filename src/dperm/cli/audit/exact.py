@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 HELP = """Find the largest privacy loss of objective perturbation for logistic regression, without sampling (theorem
 A8).
 
-A pair of neighbouring data sets attains this privacy loss, so it is a lower bound on epsilon that holds with certainty.
+This privacy loss is attained by a pair of neighbouring data sets, so it is a lower bound on epsilon that holds with
+certainty.
 Rows have norm 1, and one record is replaced. --printed audits Algorithm 2 of Chaudhuri and Monteleoni (NIPS 2008) as
 printed, which omits a determinant and is refuted (exit code 5). --jmlr audits Algorithm 2 of Chaudhuri, Monteleoni and
 Sarwate (JMLR 2011), which is not refuted. --lambda is the regularization strength for the sum of the losses, which is n

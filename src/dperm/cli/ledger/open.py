@@ -78,8 +78,8 @@ def open(
             "--parent",
             metavar="NAME",
             show_default=False,
-            help="Account of an overlapping or source data set. Every release from the new account is also charged to "
-            "this parent. May be repeated.",
+            help="Account of a data set that overlaps this one, or from which this one was taken. Every release from "
+            "the new account is also charged to this parent. May be repeated.",
         ),
     ] = None,
     approval: Annotated[bool, typer.Option("--approval", help="Require an approval before each release.")] = False,
@@ -89,8 +89,8 @@ def open(
             "--data",
             metavar="FILE",
             show_default=False,
-            help="Data file to register by its keyed fingerprint, or a quoted pattern such as 'data/*.parquet'; "
-            "commands then accept only registered files. May be repeated.",
+            help="Data file, or quoted pattern such as 'data/*.parquet', to register by a keyed fingerprint of each "
+            "file. For this account, commands then accept only registered files. May be repeated.",
         ),
     ] = None,
     write_anchor: AnchorOut = None,

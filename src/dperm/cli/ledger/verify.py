@@ -25,7 +25,7 @@ hash), or with the receipt in a model whose release was charged to the ledger. A
 rollback to a copy that does not contain the signed entry.
 
 With --model, the model must also agree with its ledger entry: released coefficients, guarantee, event, noise, and the
-parameters and public facts in its header. A note lists the parts that are not compared.
+parameters and public facts in the header of the model file. A note lists the parts that are not compared.
 
 \b
 Examples:

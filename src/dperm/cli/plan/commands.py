@@ -27,9 +27,10 @@ Examples:
 FIT_HELP = """Show the method, guarantee, noise and cost of the fit that "dperm fit" would run with the same options.
 
 Under replace_one, the number of records is public, and --n is required. With --ledger, the cost of the fit is checked
-against the account; the exit code is 3 if the account does not cover the cost. To have the event approved, pass it to
-"dperm ledger approve --event", or pass the file written by --write-event to "dperm ledger approve --event-file". With
---holdout, the plan includes private metrics on held-out records.
+against the account; the exit code is 3 if the account does not cover the cost. The output contains the accounting event
+of the fit. To have this event approved, pass it to "dperm ledger approve --event", or pass the file written by
+--write-event to "dperm ledger approve --event-file". With --holdout, the plan includes private metrics on held-out
+records.
 
 \b
 Examples:
@@ -69,7 +70,7 @@ Examples:
   dperm plan records-by-trial --target-loss 0.05 --schema schema.toml --epsilon 1 --n 1000 --quick
   dperm plan records-by-trial --target-loss 0.05 --dim 3 --epsilon 1 --method objective --quick --json
 """
-TABLE_HELP = """State the cost of a private preparation, and how many records it needs.
+TABLE_HELP = """State the cost of preparing a table privately (dperm fit --prepare), and the number of records needed.
 
 "dperm fit --prepare" privately finds the kinds, ranges, bins, categories and labels of undeclared columns. One
 guarantee covers these findings and the model. Pass DATA to name the columns (only its header is read), or give their
@@ -161,7 +162,9 @@ def fit(
 
 
 @app.command(
-    "table", help=TABLE_HELP, short_help="State the cost of a private preparation, and the number of records needed."
+    "table",
+    help=TABLE_HELP,
+    short_help="State the cost of preparing a table privately (dperm fit --prepare), and the number of records needed.",
 )
 def table(
     epsilon: options.RequiredEpsilon,

@@ -161,7 +161,8 @@ class NoisyStatistic(Mechanism[StatisticInput, Value]):
             Private records: an array, or a table of `dperm.data.table`. Values beyond the public bounds are clipped,
             unless the class states another treatment.
         columns
-            Name of the column of a table with the records; names of ``dim`` columns for rows. Not for arrays.
+            For a table, the name of the column with the records; for rows, the names of ``dim`` columns. For an array,
+            leave this argument out; the second positional argument is then the budget.
         budget
             Budget to charge; None charges nothing.
         bits

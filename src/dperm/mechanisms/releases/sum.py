@@ -31,8 +31,8 @@ class Sum(NoisyStatistic[Numbers]):
 
     The clipped records are rounded to a public grid and summed exactly as integers. The sensitivity bound therefore
     also holds for the computed sum, for any order of the records and any amount of cancellation. The exact total is
-    rounded to multiples of a public step, at most 2^-20 of the sensitivity, and the noise accounts for this rounding
-    (`fixed_point`). Either ``bounds`` or ``norm`` and ``dim`` must be given.
+    then rounded to a multiple of a public step size, which is at most 2^-20 times the sensitivity (`fixed_point`). The
+    noise accounts for this rounding. Either ``bounds`` or ``norm`` and ``dim`` must be given.
 
     Parameters
     ----------

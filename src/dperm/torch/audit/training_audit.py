@@ -38,7 +38,7 @@ This is nearly optimal for a Gaussian trade-off curve and a few hundred to a few
 
 
 class Access(StrEnum):
-    """Kind of access of an auditor to a training run. The guarantee covers both kinds."""
+    """Access that an auditor has to a training run: white box or black box. The guarantee covers both."""
 
     WHITE_BOX = "white_box"
     """The auditor sees the noisy gradient of every step, and therefore the model after every step."""

@@ -95,8 +95,8 @@ class PerExampleGradients:
         Any module. Frozen parameters are ignored.
     sites
         Gradient method of each layer, as returned by ``check_model(model, inputs)`` from `dperm.torch.model_checks`. If
-        None, layers without a specific rule are differentiated a second time under vmap, and the model is not tested
-        for mixing of examples.
+        None, the gradients of layers without a specific rule are computed by a second run of the layer under
+        ``torch.func.vmap``, and the model is not tested for mixing of examples.
 
     Attributes
     ----------
@@ -166,7 +166,8 @@ class PerExampleGradients:
         double
             Whether norms and sums use double precision, with the error bound of T46b.
         observe
-            Callback that receives the clipping weights of the examples; with per_layer, only those of one layer.
+            Callback that receives the clipping weights of the examples; with per_layer, the weights in the first
+            layer only.
 
         Returns
         -------
@@ -249,7 +250,7 @@ class PerExampleGradients:
         return {id(getattr(rule, "parameter", None)) for rule in rules}
 
     def keep_no_outputs(self) -> None:
-        """Stop storing model outputs, once the losses have been checked."""
+        """Discard the stored model outputs and store no further ones: only the check of the losses needs them."""
         self._outputs_kept.remove()
         self.outputs = []
 
