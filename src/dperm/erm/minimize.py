@@ -229,7 +229,7 @@ class Problem:
     def _curved(self, start: Iterate, certified: Callable[[Iterate], bool], tolerance: float) -> Iterate:
         """Return the same for models with the second derivatives of all rows, from two passes or three.
 
-        The minimum of a model is the next point. Once that shortens the gradient well, Newton steps with the last second
+        The minimum of a model is the next point. Once it shortens the gradient well, Newton steps with the last second
         derivatives suffice.
         """
         theta, modelled, is_smooth, left = start.theta, start, False, MOST_CURVED
