@@ -91,6 +91,14 @@ def timed(work, repeats: int = 5) -> float:
     return statistics.median(times)
 
 
+def peak_memory() -> int:
+    """Peak memory of this process in bytes. On Linux, ru_maxrss also counts the parent at the time of the fork."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return next(1024 * int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
 def inner_pass(count: int) -> None:
     """Print the time of a gradient pass in memory, for the version of dperm on the path."""
     from dperm.erm.gradient import loss_gradient
@@ -113,7 +121,7 @@ def inner_fit(path: str, scratch: str, memory: str, strength: str = "") -> None:
         model = PrivateLogisticRegression(epsilon=1.0, bounds=BOUNDS, classes=[0, 1])
     model.fit(table(path, scratch=scratch, memory=memory), "y")
     strength = strength or model.plan_.spec.strength
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = peak_memory()
     print(
         json.dumps(
             {
