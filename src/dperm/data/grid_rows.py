@@ -84,16 +84,18 @@ class RowGrid:
             for start in range(0, count, height):
                 rows = slice(start, min(start + height, count))
                 units = work[: rows.stop - start]
-                lengths[rows], bad[rows] = self._dense(np.asarray(X[rows], dtype=np.float64), units)
-                np.copyto(cells[rows], units, casting="unsafe")
+                with np.errstate(over="ignore", invalid="ignore"):  # a warning would tell something about the data
+                    lengths[rows], bad[rows] = self._dense(np.asarray(X[rows], dtype=np.float64), units)
+                    np.copyto(cells[rows], units, casting="unsafe")
             return GridRows(self, cells, lengths, codes), bad
         entries, pointers = np.empty(X.nnz, np.float32), X.indptr
         for start in range(0, count, SUMMED_ROWS):
             rows = slice(start, min(start + SUMMED_ROWS, count))
             inside = slice(int(pointers[rows.start]), int(pointers[rows.stop]))
             counts = np.diff(pointers[rows.start : rows.stop + 1])
-            values = np.asarray(X.data[inside], dtype=np.float64)
-            entries[inside], lengths[rows], bad[rows] = self._sparse(values, X.indices[inside], counts)
+            with np.errstate(over="ignore", invalid="ignore"):  # a warning would tell something about the data
+                values = np.asarray(X.data[inside], dtype=np.float64)
+                entries[inside], lengths[rows], bad[rows] = self._sparse(values, X.indices[inside], counts)
         matrix = sparse.csr_array((entries, X.indices[: X.nnz], pointers), shape=X.shape, copy=False)
         return GridRows(self, matrix, lengths, codes), bad
 

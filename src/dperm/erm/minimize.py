@@ -54,6 +54,8 @@ FEW_BITS, MANY_BITS = 6, 14
 """Digits of second derivatives. A product of rows of few bits costs half as much (T201)."""
 MOST_CURVED = 3
 """Largest number of passes with second derivatives; the third one only where two do not suffice."""
+CURVED = 0.25
+"""Share of records with a second derivative above 0, below which steps need the model: it knows where losses bend."""
 SMOOTH = 0.99
 """Share of records with a second derivative above 0, from which on more digits and third derivatives save a pass. Where
 many slopes are limited, records that cross a limit during a step decide how good it is, and a sample cannot tell which
@@ -158,12 +160,14 @@ class Problem:
 
         def exhausted(point: Iterate) -> bool:
             least = max(2 * self.error(point.theta), self.grain(point.theta))
-            return certified(point) or _norm(point.gradient) <= least
+            return certified(point) or (_norm(point.gradient) <= least and not self._is_far(point.theta))
 
         is_curved = newton.is_factored(self.model) and not self.is_whole
         point = (self._curved if is_curved else self._corrected)(self._start(tolerance), certified, tolerance)
         if not certified(point):
             point, done = newton.descend(self.objective, point.theta, enough)
+            if self._is_far(point.theta):  # doubles near it are coarse, and no minimiser is there
+                point, done = newton.descend(self.objective, np.zeros(len(point.theta)), enough)
             if not done and not exhausted(point):
                 point, _ = nesterov.descend(self.objective, point.theta, exhausted, tolerance)
         return point.theta if certified(point) else self._refined(point.theta, tolerance)
@@ -232,35 +236,41 @@ class Problem:
         The minimum of a model is the next point. Once it shortens the gradient well, Newton steps with the last second
         derivatives suffice.
         """
-        theta, modelled, is_smooth, left = start.theta, start, False, MOST_CURVED
+        theta, modelled, left = start.theta, start, MOST_CURVED
         curved: Iterate | None = None
+        share, straight = 0.0, None
         best, size, ratio = Iterate(self.objective, theta), math.inf, math.inf
         digits = self._digits(theta, EXPECTED * self._sampling_error(), tolerance, coarsest=FIRST)
         for place in range(MOST_CORRECTIONS):
             if left and (place < 2 or ratio > CLOSE):
                 like = modelled.hessian if curved is None else curved.hessian
-                left, bits = left - 1, MANY_BITS if is_smooth or left == 1 else FEW_BITS
+                left, bits = left - 1, MANY_BITS if share > SMOOTH or left == 1 else FEW_BITS
                 found = self.objective.gradient_and_hessian(theta, like, bits=bits, digits=digits)
-                is_smooth = found.curved > SMOOTH
-                point = curved = Iterate(self.objective, theta, found.gradient, found.hessian)
-                modelled = Iterate(self.model, theta) if place else start
+                point, share = Iterate(self.objective, theta, found.gradient, found.hessian), found.curved
+                is_new = True
             else:
                 point = Iterate(self.objective, theta, self.objective.gradient(theta, digits=digits))
+                is_new = False
             if digits is EXACT and certified(point):
                 return point
             if digits is not EXACT and not tolerance < point.size <= USEFUL * size:
                 digits = EXACT
                 continue
             if not point.size <= USEFUL * size:
-                return best
+                if straight is None:
+                    return best
+                theta, straight = self._next(straight, modelled, tolerance, curved), None
+                continue
+            if is_new:
+                curved, modelled = point, Iterate(self.model, theta) if place else start
             ratio = point.size / size if math.isfinite(size) else math.inf
-            best, size = Iterate(self.objective, theta), point.size
-            if curved is None or ratio > CLOSE:
+            best, size, straight = Iterate(self.objective, theta), point.size, None
+            if curved is None or ratio > CLOSE or share < CURVED:
                 theta = self._next(point, modelled, tolerance, curved)
-            elif is_smooth and size * ratio > tolerance:
-                theta = self._bent_step(point, curved)
             else:
-                theta = theta + curved.direction(point.gradient)
+                straight = point
+                bends = share > SMOOTH and size * ratio > tolerance
+                theta = self._bent_step(point, curved) if bends else theta + curved.direction(point.gradient)
             digits = self._digits(theta, size * min(ratio, CLOSE), tolerance, coarsest=MIDDLE)
         return best
 
