@@ -89,8 +89,8 @@ class SingleEvent(Event):
     def unwrapped(self) -> "SingleEvent":
         """Return an event with exactly the same privacy loss.
 
-        This is the inner event if this event only wraps another one, and this event itself otherwise. Budgets compute
-        exact costs from the returned event, after `reading` has checked the adjacency.
+        The result is the inner event if this event only wraps another one. Otherwise, it is this event itself. Budgets
+        compute exact costs from the result, after `reading` has checked the adjacency.
         """
         return self
 

@@ -99,8 +99,8 @@ def fit(
         bool,
         typer.Option(
             "--diagnose",
-            help="List the first 20 cells of DATA that --invalid raise rejects; nothing is fitted, charged or written. "
-            "The list is private: only the data holder may see it.",
+            help='List the first 20 cells of DATA that would be rejected under "--invalid raise"; nothing is fitted, '
+            "charged or written. The list is private: only the data holder may see it.",
         ),
     ] = False,
     force: options.Force = False,

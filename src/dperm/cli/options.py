@@ -74,8 +74,8 @@ Events:
   perturbed_softmax(noise_multiplier, curvature, classes)
                                     objective perturbation of softmax regression
   thresholded_values(standard_deviation, threshold, values)
-                                    values whose noisy counts exceed the threshold; values is the largest number of
-                                    values that one record has
+                                    release of the values whose noisy counts exceed the threshold; the argument
+                                    "values" is the largest number of values that one record can have
   parallel_parts(EVENT, EVENT, ...) one EVENT for each part of the data; secret, independent coin flips assign the
                                     records to the parts
   best_of(EVENT, runs)              best of a random number of runs; runs is geometric(mean), logarithmic(mean),

@@ -50,7 +50,7 @@ UNDERSCORE = "_"
 PIECE = 2**12
 """Cells that are converted to objects of Python at once."""
 TEXT_TYPES = frozenset(("str", "string", "string[python]", "string[pyarrow]", "large_string", "large_string[pyarrow]"))
-"""Types of text columns of pandas and Arrow."""
+"""Types of pandas and Arrow text columns."""
 NO_TEXT = -1
 """Code of cells that are not text."""
 _TIME = re.compile(
@@ -345,7 +345,7 @@ def _as_array(values: Any) -> NDArray[Any]:
 
 
 def _text_pieces(values: Any) -> Iterator[Any]:
-    """Yield slices of a text column of pandas or Arrow, of at most `PIECE` cells; any other column as a whole.
+    """Yield slices of a pandas or Arrow text column, of at most `PIECE` cells; any other column as a whole.
 
     numpy turns each cell of such a column into an object of Python, which needs several times the memory of the column.
     The type of these columns holds text and gaps only, so that a slice is read as the whole column is.

@@ -172,8 +172,8 @@ class Numeric:
         Raises
         ------
         DataError
-            If ``unseen`` is "raise", and a value is not a number, or is missing although the column declares neither
-            ``impute`` nor ``missing``.
+            If ``unseen`` is "raise" and a value is invalid. A value that is not a number is always invalid. A missing
+            value is invalid if the column declares neither ``impute`` nor ``missing``.
         """
         numbers = _numbers(name, values, unseen)
         gaps = np.isnan(numbers)
@@ -346,8 +346,9 @@ class Categorical:
         Raises
         ------
         DataError
-            If ``unseen`` is "raise", and a value is missing although the column declares neither ``impute`` nor
-            ``missing``, is undeclared although ``other`` is False, or differs in type from the categories.
+            If ``unseen`` is "raise" and a value is invalid. A missing value is invalid if the column declares neither
+            ``impute`` nor ``missing``. An undeclared value is invalid if ``other`` is False, or if it is text and the
+            categories are numbers, or the reverse.
         """
         if values.dtype == object:
             places = self._places(name, values.tolist(), unseen)

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from dperm.data.passes import TableEngine
 
 Source = Any
-"""Path, pattern, list of paths, 2-D array, or table of pandas, polars or Arrow."""
+"""Path, pattern, list of paths, 2-D array, or pandas, polars or Arrow table."""
 _SOURCES = (
-    "must be a path, a pattern such as 'data/*.parquet', a list of paths, a 2-D numpy array, or a data frame of pandas "
-    "or polars or an Arrow table"
+    "must be a path, a pattern such as 'data/*.parquet', a list of paths, a 2-D numpy array, or a pandas, polars or "
+    "Arrow table"
 )
 
 

@@ -32,7 +32,7 @@ class MatrixGroup(CellGroup):
 
 @dataclass(frozen=True, eq=False)
 class FrameGroup(CellGroup):
-    """Rows of a table of pandas, polars or Arrow, or of a mapping of names to arrays."""
+    """Rows of a pandas, polars or Arrow table, or of a mapping of names to arrays."""
 
     id: str
     columns: Mapping[str, Any] = field(repr=False)
@@ -51,7 +51,7 @@ def memory_groups(source: Any) -> tuple[tuple[str, ...], tuple[CellGroup, ...]]:
     Parameters
     ----------
     source
-        Data frame of pandas or polars, Arrow table, mapping of names to one-dimensional arrays, or 2-D numpy array.
+        Pandas, polars or Arrow table, mapping of names to one-dimensional arrays, or 2-D numpy array.
         Columns of an array are named x0, x1 and so on.
 
     Raises

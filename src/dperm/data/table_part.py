@@ -18,21 +18,21 @@ Rows = NDArray[np.int64]
 
 @runtime_checkable
 class _Located(Protocol):
-    """Column of pandas, or of a library with its interface."""
+    """Pandas column, or column of a library with the same interface."""
 
     iloc: Any
 
 
 @runtime_checkable
 class _Gathered(Protocol):
-    """Column of polars."""
+    """Polars column."""
 
     def gather(self, indices: Any) -> Any: ...
 
 
 @runtime_checkable
 class _Taken(Protocol):
-    """Column of Arrow."""
+    """Arrow column."""
 
     def take(self, indices: Any) -> Any: ...
 
@@ -109,7 +109,7 @@ def part_of_column(values: object, rows: Rows) -> object:
     Parameters
     ----------
     values
-        Column of pandas, polars or Arrow, array or list.
+        Pandas, polars or Arrow column, array or list.
     rows
         Places of the records.
     """

@@ -240,7 +240,7 @@ def _parts(table: Any) -> tuple[_Labels, _Fetch]:
         return list(table.schema.names), table.column  # type: ignore[attr-defined]
     raise ParameterError(
         argument="X",
-        rule="must be a table with named columns: a data frame of pandas or polars (a lazy one collected first), an "
+        rule="must be a table with named columns: a pandas or polars data frame (a lazy one collected first), an "
         "Arrow table, or a mapping of names to one-dimensional arrays",
         got=f"an object of type {type(table).__name__}",
     )

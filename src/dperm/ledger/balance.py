@@ -87,8 +87,8 @@ class Balance:
     def remaining(self) -> AnyGuarantee:
         """Unspent part of the account's own limit, rounded down; `Ledger.spendable` also considers the ancestors.
 
-        Under ApproxDP, each release uses an equal share of delta. The delta of this property is the sum of all unused
-        shares. If no share is left, epsilon is 0 as well.
+        Under ApproxDP, each release uses the same delta. The delta of this property is this delta per release
+        multiplied by the number of remaining releases. If no release remains, epsilon is 0 as well.
         """
         return _guarantee(self, _unspent(self), self.releases_left)
 
@@ -136,8 +136,8 @@ class Spendable:
     Attributes
     ----------
     guarantee
-        Amount in the currency of the account, rounded down. Under ApproxDP, delta is the account's share of delta times
-        the smallest number of remaining releases among the accounts.
+        Amount in the currency of the account, rounded down. Under ApproxDP, delta is the account's delta per release
+        multiplied by the smallest number of remaining releases among the accounts.
     amounts
         The same for each currency of the account.
     limited_by
@@ -159,8 +159,8 @@ def spendable(chain: Sequence[Balance]) -> Spendable:
 
     Every charge applies to all accounts of the chain, each under its own filter (T14). Among accounts with one filter,
     the smallest remainder counts. Among different filters, a release has a different cost in each. The function then
-    finds the smallest Gaussian noise that all accounts cover, or the smallest Laplace noise if an account covers only
-    pure DP. The amount is the cost of this release.
+    finds the smallest Gaussian noise that all accounts cover. If an account covers only pure DP, Laplace noise takes
+    the place of Gaussian noise. The amount is the cost of the release with this noise.
     """
     own, limited_by = chain[0], None
     amounts = _unspent(own)

@@ -217,9 +217,10 @@ class Ledger:
         """Unspent part of the account's own limit, rounded down.
 
         Under limits other than ApproxDP, one release can use the whole remaining amount. Under ApproxDP, each release
-        uses one share of delta, ``account_facts.share``, and the delta of this property is the sum of all unused
-        shares. If no share is left, nothing can be charged, and epsilon is 0 as well. If the account has parents, less
-        may be available, because each charge also applies to the parents; see ``spendable``.
+        uses the same delta, ``account_facts.share``. The delta of this property is this delta per release multiplied by
+        the number of remaining releases. If no release remains, nothing can be charged, and epsilon is 0 as well. If
+        the account has parents, less may be available, because each charge also applies to the parents; see
+        ``spendable``.
         """
         return self._balance().remaining
 
@@ -229,13 +230,13 @@ class Ledger:
 
         The amount is at most ``remaining``, and equal to ``remaining`` without parents. If all accounts have limits of
         the same kind, they cover one release of this amount. Under ApproxDP, they cover one release with this epsilon
-        and one share of delta, ``account_facts.share``. The delta of this property is this share multiplied by the
-        smallest number of remaining releases among the accounts. Releases of other kinds, such as pure DP, may cost
-        more.
+        and with the delta per release, ``account_facts.share``. The delta of this property is the delta per release
+        multiplied by the smallest number of remaining releases among the accounts. Releases of other kinds, such as
+        pure DP, may cost more.
 
-        If an ancestor has a limit of a different kind, the amount is the cost of the most expensive release with
-        Gaussian noise that all these accounts cover, or with Laplace noise if one of them covers only pure DP. Releases
-        of other kinds may then be covered at a higher cost, or refused at a lower one.
+        If an ancestor has a limit of a different kind, the amount is the cost of the most expensive Gaussian-noise
+        release that all these accounts cover. If one of the limits is for pure DP, Laplace noise takes the place of
+        Gaussian noise. Releases of other kinds may then be covered at a higher cost, or refused at a lower one.
         """
         return spendable(self.balances()).guarantee
 

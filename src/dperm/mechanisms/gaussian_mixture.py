@@ -33,12 +33,14 @@ SCALE_BITS = 26
 
 @dataclass(frozen=True)
 class GaussianMixtureMechanism(GammaNormNoise):
-    """Value plus noise whose density approximates the gamma-norm density between two radii, for an L2 sensitivity (T7).
+    """Value plus approximate gamma-norm noise, calibrated to an L2 sensitivity and a goal (T7).
 
-    The noise is drawn from a finite mixture of Gaussians. It has Gaussian tails, so the guarantee is **not** pure: the
-    event is `Approximate`. The record of a release contains the approximation errors of the noise, a log-ratio eta and
-    a total variation distance tau (T10e). The mechanism is meant for vectors that are too long for
-    `GammaNormMechanism`. A `GaussianMechanism` usually needs less noise for the same goal.
+    The noise is drawn from a finite mixture of Gaussians. The mixture approximates the gamma-norm density at all points
+    whose norm lies between two radii. It has Gaussian tails, so the guarantee is **not** pure: the event is
+    `Approximate`. The record of a release contains the two approximation errors of the noise: eta bounds the log-ratio
+    of the two densities between the radii, and tau bounds the total variation distance caused by the rounded weights of
+    the mixture (T10e). The mechanism is meant for vectors that are too long for `GammaNormMechanism`. A
+    `GaussianMechanism` usually needs less noise for the same goal.
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ from dperm.privacy.guarantee import AnyGuarantee
 
 PURE_NOISE_IS_SMALLER = Fact(
     "noise.pure_is_smaller",
-    "With so few coefficients, noise for pure DP is smaller than Gaussian noise, so the guarantee holds with delta = 0 "
-    "too.",
+    "With so few coefficients, noise for pure DP is smaller than Gaussian noise and is therefore used. The guarantee "
+    "thus also holds with delta = 0.",
     {},
 )
 NOISES = ("auto", "gaussian", "gamma_norm", "laplace")

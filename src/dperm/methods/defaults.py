@@ -181,7 +181,10 @@ def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
         capped = alike * spec.dim * sigma**2 / (spec.n * spec.weight)
         sized, wanted = sized or capped < wanted, min(wanted, capped)
     if floor >= max(wanted, least):
-        cause = "so that {share:.0%} of epsilon is spent on the Jacobian determinant"
+        cause = (
+            "so that {share:.0%} of epsilon is spent on the Jacobian determinant of the map from the noise to the "
+            "coefficients, since this determinant also depends on the data"
+        )
         return chosen_strength(floor, "determinant", cause, share=determinant_share(epsilon))
     size = "{dim} coefficients" if spec.n is None else "{dim} coefficients and {@n:{n}}"
     if least >= wanted:

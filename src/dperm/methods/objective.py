@@ -551,7 +551,8 @@ def noise_reason(spec: ProblemSpec, found: Perturbation) -> Fact:
         "noise.objective",
         f"{family[0].upper()}{family[1:]} of standard deviation {{deviation:.3g}} is added to each coordinate of the "
         f"gradient of the objective. The noise {shape}is calibrated to per-record gradients of norm at most "
-        f"{{gradient:.3g}}. The Jacobian determinant {charged} at Lambda = {{strength:.3g}} (T37).",
+        f"{{gradient:.3g}}. The Jacobian determinant of the map from this noise to the coefficients {charged} at "
+        f"Lambda = {{strength:.3g}} (T37).",
         {
             "deviation": found.term.deviation,
             "law": found.term.name,

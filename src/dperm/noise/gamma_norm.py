@@ -11,8 +11,8 @@ variable with d + 1 degrees of freedom. So
 d = 1 this is the Laplace distribution.
 
 The sampler draws digits of the normal variables on demand, and computes lower and upper bounds in integers. Rounding to
-the grid comes last, so the result is exactly round(X). For a value v on the grid, v + round(X) = round(v + X), so the
-release is a post-processing of the mechanism with pure DP.
+the grid comes last, so the result is exactly round(X). For a value v on the grid, v + round(X) = round(v + X). The
+release therefore amounts to post-processing v + X, which satisfies pure DP.
 """
 
 import math

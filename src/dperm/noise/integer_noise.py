@@ -6,7 +6,7 @@ Let N be continuous noise and v a point of the grid gZ^d. Then
 
     v + g round(N / g) = g round((v + N) / g)
 
-(ties have probability 0). Adding rounded noise to a rounded value is therefore a post-processing of adding N. Every
+(ties have probability 0). Adding rounded noise to a rounded value therefore amounts to post-processing v + N. Every
 theorem about the continuous mechanism holds unchanged, with the sensitivity of the rounded value.
 
 *Discrete* distributions are different (T5a). The discrete Laplace distribution ``P(z) ~ e^(-|z|/s)`` also gives pure DP

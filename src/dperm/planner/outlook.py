@@ -116,7 +116,10 @@ class Outlook:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The `facts` as English sentences, with arguments written as in Python."""
+        """The `facts` as English sentences.
+
+        Names of options are written as Python arguments, not as command-line options.
+        """
         return tuple(map(str, self.facts))
 
     def row(self, method: str) -> MethodOutlook:

@@ -61,7 +61,7 @@ class RecordsByProof:
 
     @property
     def sentence(self) -> str:
-        """The `fact` as English text, with arguments written as in Python."""
+        """The `fact` as English text; names of options are written as Python arguments, not as command-line options."""
         return str(self.fact)
 
     def as_dict(self) -> dict[str, object]:
@@ -175,7 +175,7 @@ class RecordsByTrial:
 
     @property
     def sentence(self) -> str:
-        """The `fact` as English text, with arguments written as in Python."""
+        """The `fact` as English text; names of options are written as Python arguments, not as command-line options."""
         return str(self.fact)
 
     @property

@@ -230,8 +230,8 @@ HINTS = {
     "contribution_bound": "the largest number of records of one person, and how this limit is enforced.",
     "reasons": "why this epsilon is acceptable, who approved it, and why this delta, adjacency and method were chosen.",
     "tuning": (
-        "every other run on the same data and its charge, and how this model was selected. Selection by scores on "
-        "private data is not covered."
+        "every other run on the same data, with the charge for that run, and how this model was selected. Selection by "
+        "scores on private data is not covered."
     ),
     "preprocessing": "all changes to the data before the fit, and whether any of them combined several records.",
     "nonprivate_statistics": (

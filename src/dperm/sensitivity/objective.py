@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Privacy cost and noise scale of objective perturbation (T36a to T43a, T53a).
 
-Epsilon has three parts. One percent is spent on the noise on the coefficients. The Jacobian determinant takes
-c = k log(1 + bend/Lambda). Here k is the rank of a record's Hessian, bend is a bound on the mean of the nonzero
-eigenvalues of this Hessian, and Lambda is the regularization strength. For a loss of one score, k = 1 and bend is the
-smoothness beta. The rest of epsilon is spent on the random linear term b'theta.
+Objective perturbation adds a random linear term b'theta to the objective, minimizes the sum, and adds noise to the
+minimizing coefficients. Epsilon has three parts. One percent is spent on the noise on the coefficients. The Jacobian
+determinant of the map from b to the minimizer takes c = k log(1 + bend/Lambda). Here k is the rank of a record's
+Hessian, bend is a bound on the mean of the nonzero eigenvalues of this Hessian, and Lambda is the regularization
+strength. For a loss of one score, k = 1 and bend is the smoothness beta. The rest of epsilon is spent on the random
+linear term.
 """
 
 import math
@@ -131,6 +133,10 @@ def determinant_charge(spec: ProblemSpec) -> float:
 def require_determinant_charge(spec: ProblemSpec, epsilon: float) -> float:
     """Return `determinant_charge`, after checking that it is below ``epsilon`` (T37, T43a, T53a).
 
+    Objective perturbation adds a random linear term b'theta to the objective, and releases the minimizer theta. The
+    privacy loss of theta has two parts: that of the noise vector b, and that of the Jacobian determinant of the map
+    from b to theta. Both must fit into ``epsilon``.
+
     Parameters
     ----------
     spec
@@ -165,6 +171,9 @@ def require_determinant_charge(spec: ProblemSpec, epsilon: float) -> float:
 
 def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency) -> bool:
     """Return whether the Jacobian determinant adds nothing to the privacy loss of gamma-norm noise.
+
+    The determinant is that of the map from the noise vector b of objective perturbation to the minimizer
+    (`determinant_charge`).
 
     Theorem T36b.
         Let the loss f be the unclipped logistic loss, with rows of norm at most R and weights of at most w. Let the

@@ -214,8 +214,8 @@ def gradient_excess_risk(
         descent projects onto the ball of radius R0 around 0. The bound is that of T48 with D = 2 R0, plus
         2 L R0/sqrt(n). It is capped at 2 L R0.
 
-    Here L = ``problem.lipschitz`` and R0 = ``problem.reference_norm``. The excess is relative to the risk of any fixed
-    point of the ball.
+    Here L = ``problem.lipschitz`` and R0 = ``problem.reference_norm``. The excess is relative to the risk of an
+    arbitrary point of the ball, chosen independently of the data.
 
     Parameters
     ----------

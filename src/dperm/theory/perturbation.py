@@ -3,8 +3,8 @@
 """Bounds on the expected excess risk of output and objective perturbation, with explicit constants (T57, T56a).
 
 **Population** (T57): the records are drawn independently from one distribution with risk R(theta) = E l(theta; z). The
-reference theta_0 is any fixed point with ||theta_0|| = R0, such as a minimizer of R. The expectation is over records
-and noise.
+reference theta_0 is an arbitrary vector with ||theta_0|| = R0, chosen independently of the records, such as a minimizer
+of R. The expectation is over records and noise.
 
 **Empirical** (T56a): the risk is the mean loss of the n records without the regularizer. The reference may depend on
 the records, but not on the noise; a minimizer of the mean loss is such a reference. The expectation is over the noise,
@@ -270,10 +270,10 @@ def output_excess_risk(
         where E ||eta||^2 is d (d + 1) (Delta/eps)^2 for delta = 0 (T7), and d (Delta/mu(eps, delta))^2 for delta > 0
         (T6). The sensitivity Delta is 2 L/Lambda under replace_one, and L/Lambda under add_remove (T30).
 
-    Here R is the population risk, theta_priv is the vector of released coefficients, theta_0 is any fixed reference
-    vector of norm R0, and eta is the noise on the coefficients. The constants d, L, c and R0 are the attributes
-    ``dim``, ``lipschitz``, ``smoothness`` and ``reference_norm`` of ``problem``. The number mu(eps, delta) is the
-    largest mu for which mu-GDP implies (eps, delta)-DP.
+    Here R is the population risk, theta_priv is the vector of released coefficients, and eta is the noise on the
+    coefficients. The reference theta_0 is an arbitrary vector of norm R0, chosen independently of the data. The
+    constants d, L, c and R0 are the attributes ``dim``, ``lipschitz``, ``smoothness`` and ``reference_norm`` of
+    ``problem``. The number mu(eps, delta) is the largest mu for which mu-GDP implies (eps, delta)-DP.
 
     Parameters
     ----------
@@ -320,11 +320,12 @@ def objective_excess_risk(
         (T36a). For delta > 0, E ||b||^2 is d sigma^2, with sigma from T40 (add_remove) or T41(b) (replace_one) for
         (eps', delta). Here eps' = eps - log(1 + c/Lambda) is the part of eps that remains for the noise.
 
-    Here R is the population risk, theta_priv is the vector of released coefficients, theta_0 is any fixed reference
-    vector of norm R0, and b is the noise vector of the random term b'theta in the objective. The constants d, L, c and
-    R0 are the attributes ``dim``, ``lipschitz``, ``smoothness`` and ``reference_norm`` of ``problem``. For delta > 0,
-    the loss must be monotone in the score, like the logistic and the hinge losses. The noise depends on Lambda through
-    eps'. If ``regularization`` is None, the Lambda with the smallest bound is found with this dependence included.
+    Here R is the population risk, theta_priv is the vector of released coefficients, and b is the noise vector of the
+    random term b'theta in the objective. The reference theta_0 is an arbitrary vector of norm R0, chosen independently
+    of the data. The constants d, L, c and R0 are the attributes ``dim``, ``lipschitz``, ``smoothness`` and
+    ``reference_norm`` of ``problem``. For delta > 0, the loss must be monotone in the score, like the logistic and the
+    hinge losses. The noise depends on Lambda through eps'. If ``regularization`` is None, the Lambda with the smallest
+    bound is found with this dependence included.
 
     Parameters
     ----------

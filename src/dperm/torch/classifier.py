@@ -188,7 +188,7 @@ class PrivateTorchClassifier(EstimatorDisplay, ClassifierMixin, BaseEstimator): 
         Parameters
         ----------
         X
-            One row of numbers for each record, as an array or a table of pandas, polars or Arrow.
+            One row of numbers for each record, as an array, or as a pandas, polars or Arrow table.
         y
             One label for each record.
 

@@ -79,8 +79,8 @@ def fit(
     dataset
         Pairs (input, target): a map-style data set, or a tuple of two tensors. A loader is not accepted.
     loss
-        Function of (outputs, targets) that returns one loss for each example. Loss functions and loss modules of torch
-        are called without their reduction over the batch.
+        Function that takes (outputs, targets) and returns one loss for each example. Loss functions and loss modules of
+        torch are called without their reduction over the batch.
     epsilon, delta
         Privacy-loss bounds of the whole training run, with delta > 0.
     n

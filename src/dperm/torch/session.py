@@ -76,11 +76,12 @@ class FailOnError:
 class PrivateTraining:
     """Training run of a plan, for use in a ``with`` block: ``for batch in private: private.step(losses)``.
 
-    *Guarantees.* The released model satisfies the plan's guarantee under two conditions. Each loss depends only on its
-    own record, and nothing else that is computed from batches enters the training run. Before the charge, tests of the
-    model, the loss and the loop look for violations of these conditions, but cannot detect all of them. The budget is
-    charged once, in the first step, after its losses are checked and before noise is drawn. Failures after the charge
-    are not refunded.
+    *Guarantees.* The released model satisfies the plan's guarantee under two conditions: each loss must depend only on
+    its own record, and nothing else computed from batches may enter the training run. Before the charge, tests of the
+    model, the loss and the loop look for violations of these conditions, but cannot detect all of them. The loop is
+    tested in *rehearsals*: the loop receives additional trial batches, and their losses and gradients are compared, but
+    never enter the model. Further rehearsals run at random later steps. The budget is charged once, in the first step,
+    after its losses are checked and before noise is drawn. Failures after the charge are not refunded.
 
     Attributes
     ----------
@@ -263,7 +264,8 @@ class PrivateTraining:
         Parameters
         ----------
         loss
-            Function of the model's output and the other parts of a batch that returns one loss for each example.
+            Function that takes the model's output and the other parts of a batch, and returns one loss for each
+            example.
 
         Returns
         -------
@@ -332,7 +334,8 @@ class PrivateTraining:
         Raises
         ------
         ParameterError
-            If the call is made during a sample or a rehearsal, or if ``extra`` cannot be stored.
+            If `step` has not been called for every micro-batch of the current sample, if a rehearsal is under way, or
+            if ``extra`` cannot be stored.
         SupersededError
             If another run has resumed from a checkpoint of this run.
         """
@@ -371,14 +374,17 @@ class PrivateTraining:
         return self._loop.pending
 
     def finished(self, part: MicroBatch, draw: Draw | None = None) -> bool:
-        """Finish a micro-batch after its sums were added; after the last one of a sample, add noise and take a step.
+        """Finish a micro-batch; after the last one of a sample, add noise to the gradient sum and take a step.
+
+        For internal use by `step` and compiled steps. The clipped gradients of the micro-batch must already be in the
+        sum of the sample, or be computed by ``draw``.
 
         Parameters
         ----------
         part
             Micro-batch to finish.
         draw
-            Function that draws the noise, for compiled steps; None uses the default.
+            Function that returns the noisy gradients of a whole sample; None adds noise to the sum.
 
         Returns
         -------

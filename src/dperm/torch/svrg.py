@@ -316,8 +316,9 @@ class DPSVRGPlan:
         dataset
             Pairs (input, target): a map-style data set, or a tuple of two tensors.
         loss
-            Function of (outputs, targets) that returns one loss for each example. For each batch, the loss is evaluated
-            at the current parameters and at those of the snapshot, so custom training loops are not supported.
+            Function that takes (outputs, targets) and returns one loss for each example. For each batch, the loss is
+            evaluated at the current parameters and at those of the snapshot, so custom training loops are not
+            supported.
         ledger
             Budget to charge; None charges nothing.
         example_inputs, collate_fn, num_workers, progress, request_id, bits

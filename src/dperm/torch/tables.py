@@ -26,7 +26,7 @@ def features_of(X: Any, *, finite: bool, public: bool = False) -> Features:
     Parameters
     ----------
     X
-        Array, or table of pandas, polars or Arrow.
+        Array, or pandas, polars or Arrow table.
     finite
         Whether to refuse NaN, infinities and numbers beyond single precision.
     public

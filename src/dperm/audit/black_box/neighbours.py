@@ -183,7 +183,10 @@ def worst_neighbours(
 
 
 def farthest_minimiser_neighbours(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
-    """Return the neighbours with the most distant minimizers (T30), at most 2L/Lambda or L/Lambda apart."""
+    """Return the neighbouring data sets with the most distant minimizers (T30).
+
+    The distance is at most 2L/Lambda (replace_one) or L/Lambda (add_remove).
+    """
     found: dict[Rows, float] = {}
 
     def minimiser(line: LineProblem) -> float:
@@ -198,7 +201,11 @@ def farthest_minimiser_neighbours(spec: ProblemSpec, adjacency: Adjacency) -> Ne
 
 
 def opposite_records(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
-    """Return neighbours that suit any method: the longest record against its opposite or no record, without others."""
+    """Return neighbours that suit any method: a record of the largest norm, and its replacement or no record.
+
+    The replacement is the same record with a negated feature (classes) or a negated target (numbers). Both data sets
+    contain no other records.
+    """
     require_line(spec, "audit")
     record, other = _records(spec)[:2]
     return Neighbours(spec, adjacency, record, None if adjacency is Adjacency.ADD_REMOVE else other)

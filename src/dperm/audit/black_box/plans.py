@@ -35,9 +35,10 @@ def of_plan(plan: Plan | PreparationPlan, *, bits: Bits | None = None, workers: 
     record of this table attains the sensitivity of both releases of the preparation: the column profile, and the counts
     of values.
 
-    For any other plan, the subject trains once per run with the plan's own method. Under replace_one, one data set
-    contains a record and the other its opposite. Under add_remove, one data set contains a record and the other does
-    not. This attack is weaker than those above.
+    For any other plan, the subject trains once per run with the plan's own method. One data set contains a record of
+    the largest norm, and all its other rows are zeros. Under replace_one, the other data set contains the same record
+    with negated features (classification) or a negated target (regression). Under add_remove, it contains only rows of
+    zeros. This attack is weaker than those above.
 
     Parameters
     ----------

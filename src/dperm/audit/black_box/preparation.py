@@ -110,7 +110,7 @@ class PreparationSubject:
         Parameters
         ----------
         included
-            Whether each run includes the record.
+            Boolean array with one entry for each run: True if the run includes the record, False if not.
         progress
             Callback that receives the completed fraction of the work, in (0, 1].
 

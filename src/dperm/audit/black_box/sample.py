@@ -24,7 +24,7 @@ class RunSample:
     outputs
         Released numbers, one row for each run.
     included
-        Whether each run included the record; one truth value for each run.
+        Boolean array with one entry for each run: True if the run included the record, False if not.
     """
 
     outputs: Floats

@@ -43,21 +43,21 @@ class Subject(Protocol):
         """Public facts for the report, such as the dimension and the neighbouring data sets."""
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
-        """Return one row of released numbers for each run.
+        """Carry out all runs, and return their released numbers.
 
         The runs are independent, and each run draws fresh noise.
 
         Parameters
         ----------
         included
-            Whether each run includes the record; one truth value for each run.
+            Boolean array with one entry for each run: True if the run includes the record, False if not.
         progress
             Callback that receives the completed fraction of the work, in (0, 1].
 
         Returns
         -------
         ndarray
-            Released numbers; the first axis has one entry per run.
+            Released numbers of one run in each row.
         """
 
 
@@ -72,8 +72,8 @@ class BatchSubject:
     claimed
         Claimed guarantee; None if nothing is claimed.
     draw
-        Function that takes a boolean array, with one entry per run that states whether the run includes the record, and
-        returns the outputs, one row for each run.
+        Function that simulates the runs. Its argument is a boolean array with one entry for each run: True if the run
+        includes the record, False if not. It returns an array with the outputs of one run in each row.
     statistics
         Default statistics for an audit.
     profile
@@ -90,19 +90,19 @@ class BatchSubject:
     facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
-        """Return one row of released numbers for each run.
+        """Simulate all runs, and return their released numbers.
 
         Parameters
         ----------
         included
-            Whether each run includes the record; one truth value for each run.
+            Boolean array with one entry for each run: True if the run includes the record, False if not.
         progress
             Callback that receives the completed fraction of the work, in (0, 1].
 
         Returns
         -------
         ndarray
-            Released numbers; the first axis has one entry per run.
+            Released numbers of one run in each row.
         """
         drawn = self.draw(included)
         report_progress(progress)

@@ -63,10 +63,10 @@ class MedianPosition:
 def median_atom(values: ArrayLike, record: float, *, sigma: float, strength: float = 0.0) -> float:
     """Return the probability that the perturbed median equals ``record``, rounded down (T42).
 
-    The perturbed median is the minimizer w of ``sum |w - x_i| + (Lambda/2) w^2 + b w`` with b ~ N(0, sigma^2). The
-    minimizer equals x if and only if -b - Lambda x is a subgradient of the sum at x. The subgradients at x form the
-    interval [s - k, s + k], where s is the number of records below x minus the number above x, and k is the number of
-    records equal to x.
+    The perturbed median is the minimizer w of ``sum |w - x_i| + (Lambda/2) w^2 + b w`` with b ~ N(0, sigma^2). Let x =
+    ``record``. The minimizer equals x if and only if -b - Lambda x is a subgradient of the sum at x. The subgradients
+    at x form the interval [s - k, s + k], where s is the number of records below x minus the number above x, and k is
+    the number of records equal to x.
 
     Parameters
     ----------

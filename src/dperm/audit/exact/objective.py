@@ -135,7 +135,7 @@ def jmlr_2011(epsilon: float, strength: float) -> ObjectiveMinimiser:
     """Return Algorithm 2 of Chaudhuri, Monteleoni & Sarwate 2011 (T36).
 
     The loss is logistic. The algorithm corrects the error of `nips08` by subtracting an amount from epsilon for the
-    Jacobian determinant. This amount is twice as large as necessary.
+    Jacobian determinant of the map from the noise b to the minimizer. This amount is twice as large as necessary.
 
     Parameters
     ----------

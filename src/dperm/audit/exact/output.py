@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Exact audit of output perturbation: distance between minimizers of neighbours, relative to the noise (T29-T32)."""
+"""Exact audit of output perturbation (T29-T32).
+
+The audit computes the distance between the minimizers for two neighbouring data sets, relative to the noise.
+"""
 
 import math
 from collections.abc import Callable

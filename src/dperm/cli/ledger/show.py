@@ -17,11 +17,11 @@ HELP = """Show the spent and remaining budget of every account; with --entries, 
 
 Spent amounts are rounded up and remaining ones down. The guarantee for all releases together is the limit, not the
 amount spent. For an account with parents, "spendable" is an amount in the unit of the account's limit, such as rho. If
-all limits have the same type, adjacency and share of delta, the account and its ancestors cover every release that
-costs at most this amount. Otherwise, the amount is the cost of the most expensive release with Gaussian noise that all
-these accounts cover, or with Laplace noise if a limit is for pure DP. Releases of other kinds may then be covered at a
-higher cost, or refused at a lower one. The ledger is verified first; if an entry or a total was altered, nothing is
-shown.
+all limits have the same type, adjacency and delta per release, the account and its ancestors cover every release that
+costs at most this amount. Otherwise, the amount is the cost of the most expensive Gaussian-noise release that all these
+accounts cover. If one of the limits is for pure DP, Laplace noise takes the place of Gaussian noise. Releases of other
+kinds may then be covered at a higher cost, or refused at a lower one. The ledger is verified first; if an entry or a
+total was altered, nothing is shown.
 
 \b
 Examples:

@@ -21,8 +21,8 @@ HELP = """Check every hash, sum and limit of a ledger. The exit code is 5 if a c
 
 The .lock file beside a ledger file reveals a rollback to an older copy. If this file is missing or was rolled back too,
 or if the ledger is in PostgreSQL, a rollback is only detected with an anchor (a signed copy of the latest entry's
-hash), or with the receipt in a model whose release was charged to the ledger. An anchor or a receipt detects only a
-rollback to a copy that does not contain the signed entry.
+hash), or with the receipt in a model whose release was charged to the ledger. An anchor or a receipt signs one entry of
+the ledger. It detects only a rollback to an older copy, which does not contain this entry.
 
 With --model, the model must also agree with its ledger entry: released coefficients, guarantee, event, noise, and the
 parameters and public facts in the header of the model file. A note lists the parts that are not compared.

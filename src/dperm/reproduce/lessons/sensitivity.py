@@ -43,7 +43,7 @@ Pair = tuple[Records, Records]
 
 @dataclass(frozen=True)
 class MinimizerDistances:
-    """Distances between minimizers of neighbours at one Lambda = n lambda, for the sum of the losses.
+    """Distances between the minimizers for neighbouring data sets at one Lambda = n lambda, for the sum of the losses.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def _at(strength: float, made: list[Pair], drawn: list[Pair]) -> MinimizerDistan
 
 
 def _largest(pairs: list[Pair], spec: ProblemSpec) -> float:
-    """Return the largest distance between the minimizers of neighbours."""
+    """Return the largest distance between the minimizers for two neighbouring data sets."""
     space, classes = FeatureSpace(2, norm=1.0, intercept=False), Classes((-1, 1))
     moves = []
     for pair in pairs:

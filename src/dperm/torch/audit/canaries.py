@@ -140,10 +140,10 @@ def one_hot(
 ) -> TrainingCanaries:
     """Return canaries with one nonzero feature each, feature i for canary i.
 
-    In a first linear layer, the weight gradients of these canaries are orthogonal, so the canaries do not interfere
-    with each other. With a large ``scale``, their gradients reach the clipping norm. Such canaries are easy to detect,
-    so the audit is powerful. Under replace_one, build `TrainingCanaries` yourself from these records and pass
-    ``alternatives``.
+    If the first layer of the model is linear, the gradients of its weights are orthogonal for different canaries, so
+    the canaries do not interfere with each other. With a large ``scale``, their gradients reach the clipping norm. Such
+    canaries are easy to detect, so the audit is powerful. Under replace_one, build `TrainingCanaries` yourself from
+    these records and pass ``alternatives``.
 
     Parameters
     ----------

@@ -38,7 +38,8 @@ def logit_scores(model: nn.Module, records: Pairs) -> Floats:
 
     Here y is the class label of the record, and p_y is its probability under the model. The score is a decreasing
     function of the cross-entropy loss. It is computed from the model outputs z as z_y minus the log-sum-exp of the
-    other outputs, so no probability is rounded to 1. If the model has a single output, this is the logit of class 1.
+    other outputs, so no probability is rounded to 1. If the model has a single output, this output is the logit of
+    class 1. The score of a record of class 1 is then this logit, and that of a record of class 0 is its negative.
 
     Parameters
     ----------
