@@ -25,7 +25,7 @@ from dperm.erm.minimize import minimize
 from dperm.erm.newton import Iterate
 from dperm.erm.objective import Objective
 from dperm.erm.residual_losses import Pinball
-from dperm.erm.rounding import attainable_tolerance
+from dperm.erm.rounding import attainable_tolerance, minimizer_norm_bound
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 from dperm.erm.table_objective import EXACT, TableObjective
@@ -211,6 +211,19 @@ def test_without_newton_the_least_attainable_tolerance_is_certified_too(problem)
     tolerance = attainable_tolerance(spec, 50)
     assert tolerance < 2e-12
     assert float(plain(np.longdouble).size(minimize(data, spec, tolerance))) <= tolerance
+
+
+def test_a_descent_that_ends_beyond_all_minimisers_starts_again(monkeypatch):
+    """One row far from the others leads the sample astray; doubles are too coarse where the descent ends."""
+    monkeypatch.setattr("dperm.data.bounded.SAMPLE_CELLS", (64, 256))
+    rng = np.random.default_rng(223)
+    X = rng.normal(size=(3000, 2))
+    X[:, 1:], X[1500] = 0, 1e6
+    y = (X @ rng.normal(size=2) * 3 / np.abs(X).mean() + rng.normal(size=3000) > 0).astype(int)
+    space = FeatureSpace(2, bounds=((-1, 1),) * 2)
+    spec = ProblemSpec(SmoothedHinge(2e-5), space.radius, 3, 3000, regularization=3e-11)
+    theta = minimize(enforce(X, y, space, Classes((0, 1))), spec, attainable_tolerance(spec, 3000))
+    assert np.linalg.norm(theta) <= minimizer_norm_bound(spec, 3000)
 
 
 def few_digits_certify_nothing(module) -> None:
