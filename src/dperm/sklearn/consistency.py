@@ -69,6 +69,7 @@ def require_consistent(
     _require(names is None or public["columns"] is None or names == public["columns"], "columns have other names")
     space, labels = estimator._space(fitted.coef.shape[1], known), labels_of(estimator, fitted)
     _require_parameters(estimator, fitted, space, labels)
+    estimator._require_encoder(public)
     _require_released(estimator, fitted, space=space, labels=labels, form=form, stored=stored)
 
 

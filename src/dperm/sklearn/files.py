@@ -235,7 +235,7 @@ def _stored_model(kind: type[Any], file: ModelFile, path: str | os.PathLike[str]
             raise ValueError("there are unknown parts")
         estimator: Any = kind(**checked_parameters(kind, file.data["parameters"]))
         fitted, names = _fit_result(file, estimator.most_classes), file.data["feature_names"]
-        columns = _Columns(fitted.coef.shape[1], names)
+        columns = _Columns(estimator._n_columns(fitted.coef.shape[1]), names)
         require_consistent(estimator, fitted, names, form=file.form, stored=file.data["parameters"])
         schema = _schema(file, fitted)
     except _DAMAGE as error:
