@@ -3,6 +3,7 @@
 """Encoder of the declared columns and pairs of an additive model."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -88,6 +89,10 @@ class AdditiveEncoder:
     def __hash__(self) -> int:
         return hash(self._declared)
 
+    def __reduce__(self) -> tuple[type["AdditiveEncoder"], tuple[dict[str, AnyColumn], tuple[tuple[str, str], ...]]]:
+        # The tables are not pickled: they follow from the declarations.
+        return AdditiveEncoder, (dict(self.columns), self.pairs)
+
     @property
     def _declared(self) -> tuple[tuple[tuple[str, AnyColumn], ...], tuple[tuple[str, str], ...]]:
         """Columns with their names, and pairs, in the order of the features."""
@@ -104,7 +109,7 @@ class AdditiveEncoder:
     def shares(self) -> Floats:
         """Weight of each term divided by the sum of all weights; public."""
         weights = np.array([term.weight for term in self.terms])
-        return np.asarray(weights / weights.sum())
+        return np.asarray(weights / math.fsum(weights))
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:

@@ -90,8 +90,8 @@ class Numeric:
         records do not have. They may lie outside the bounds, such as -1 for "never". Numbers are compared with them
         before clipping.
     detail
-        Share in [0, 1) of the code of an additive model that is an indicator of the number's cell. The effect is then a
-        step function, which can jump. 0 stands for smooth effects alone.
+        Share, in [0, .99], of the code of an additive model that is an indicator of the number's cell. The effect is
+        then a step function, which can jump. 0 stands for smooth effects alone.
     period
         Public positive number. Additive models place x at its fraction of the period from ``low``, so that ``low`` and
         ``low + period`` are one place. Declare it for hours of the day and days of the year. It cannot be combined with
@@ -231,7 +231,7 @@ class Numeric:
         if self.unit is not None and self.period is not None:
             rule, remedy = f"must be left out if {where}.period is declared", "A period has a linear scale."
             raise ParameterError(argument=f"{where}.unit", rule=rule, got=shown(self.unit), remedy=remedy)
-        if self.unit is not None and not self._ends[0] < self._ends[1]:
+        if self.unit is not None and not self._ends[1] / 2 - self._ends[0] / 2 > 0:
             rule, remedy = "must tell the bounds apart: asinh(bound / unit) is one double for both", "Widen the bounds."
             raise ParameterError(argument=f"{where}.unit", rule=rule, got=shown(self.unit), remedy=remedy)
         if self.period is not None and not (self.high - self.low) / self.period <= MOST_EXACT:

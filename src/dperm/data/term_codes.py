@@ -14,7 +14,7 @@ the same products.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from typing import Protocol
 
@@ -164,6 +164,10 @@ class NumberCode:
     name: str
     column: Numeric
 
+    def __post_init__(self) -> None:
+        """Check the size of the table."""
+        _require_size(self.name, self.regular + len(self.extra), self.width)
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The column itself."""
@@ -212,7 +216,6 @@ class NumberCode:
     def table(self) -> Floats:
         """Code at every node or cell, special value and missing values."""
         if self.cells:
-            _require_size(self.name, self.cells + len(self.extra), self.width)
             smooth = _smooth(2 * np.arange(self.cells) + 1, 2 * self.cells, self.column)
             detail = self.column.detail
             parts = [smooth * math.sqrt(1 - detail), np.eye(self.cells) * (math.sqrt(detail) * SHRINK)]
@@ -271,6 +274,10 @@ class CategoryCode:
     name: str
     column: Categorical
 
+    def __post_init__(self) -> None:
+        """Check the size of the table."""
+        _require_size(self.name, len(self.labels), self.width)
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The column itself."""
@@ -292,7 +299,6 @@ class CategoryCode:
         """Code of each category and of all other values."""
         if len(self.column.categories) == 2:
             return _read_only(np.array([[-1.0], [1.0], [0.0]]))
-        _require_size(self.name, self.width, self.width)
         return _read_only(np.eye(self.width))
 
     @property
@@ -332,6 +338,13 @@ class CoarseCode:
     column: AnyColumn
 
     @property
+    def width(self) -> int:
+        """Number of features."""
+        if isinstance(self.column, Categorical):
+            return len(self.column.categories) + 1
+        return min(2 * len(_frequencies(self.column)), PAIR_CELLS) + len(NumberCode(self.name, self.column).extra)
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """One text for each point."""
         if isinstance(self.column, Categorical):
@@ -360,7 +373,8 @@ class CoarseCode:
         if isinstance(self.column, Categorical):
             return _read_only(np.eye(len(self.column.categories) + 1))
         extra = len(NumberCode(self.name, self.column).extra)
-        return _read_only(_with_points(_coarse_root(self.column.period is not None), extra))
+        smooth = _smooth(2 * np.arange(PAIR_CELLS) + 1, 2 * PAIR_CELLS, self.column)
+        return _read_only(_with_points(_root(smooth) if smooth.shape[1] > PAIR_CELLS else smooth, extra))
 
     def places(self, columns: Mapping[str, Column], unseen: Unseen) -> Places:
         """Return the point of each record."""
@@ -406,7 +420,7 @@ class PairCode:
     @property
     def width(self) -> int:
         """Number of features: the product of those of the two codes."""
-        return int(self.first.table.shape[1] * self.second.table.shape[1])
+        return self.first.width * self.second.width
 
     @property
     def weight(self) -> float:
@@ -474,16 +488,14 @@ def _smooth(numerators: Places, denominator: int, column: Numeric) -> Floats:
     return np.hstack([amplitudes * np.cos(angles), amplitudes * np.sin(angles)])
 
 
-@lru_cache(2)
-def _coarse_root(is_periodic: bool) -> Floats:
-    """Return the lower triangular code of the cells of a number in a pair.
+def _root(smooth: Floats) -> Floats:
+    """Return a triangular code of as many features as points, with the products of rows of a smooth code.
 
-    The law of a released effect depends on the products of rows alone (T94). 24 columns have the same products as the
-    32 harmonics, so a pair of numbers has 576 features instead of 1,024.
+    The law of a released effect depends on these products alone (T94). A number in a pair has 24 features instead of
+    32, and a pair of numbers 576 instead of 1,024.
     """
-    column = Numeric(0.0, 1.0, period=1.0) if is_periodic else Numeric(0.0, 1.0)
-    smooth = _smooth(2 * np.arange(PAIR_CELLS) + 1, 2 * PAIR_CELLS, column)
-    kernel = (1 - JITTER) * (smooth @ smooth.T) + JITTER * np.eye(PAIR_CELLS)
+    points = len(smooth)
+    kernel = (1 - JITTER) * (smooth @ smooth.T) + JITTER * np.eye(points)
     return _cholesky(kernel) * SHRINK
 
 
