@@ -165,6 +165,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         X : array, sparse matrix, or pandas, polars or Arrow table, of shape (n_samples, n_features)
             Features, one row per record. For data larger than memory, a `dperm.data.Table` of numbers, the result of
             `PublicTableEncoder` for a `dperm.data.Table` or Dask data frame, or a Dask array or data frame of numbers.
+            An additive model takes a table with the declared columns, a mapping of names to columns, or a dense array.
         y : array-like of shape (n_samples,)
             Labels, one for each record. For a `dperm.data.Table`, the name of the column with the labels. For Dask
             data, a Dask array or series with the same partitions as X.
@@ -407,6 +408,15 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
 
     def _require_encoder(self, public: Mapping[str, Any]) -> None:
         """Raise ValueError if the public facts of a stored fit name another encoder than the parameters declare."""
+
+    def _edits_to_store(self) -> list[dict[str, object]]:
+        """Return the changes of the model after its release as plain data, for a file; a linear model has none."""
+        return []
+
+    def _restore_edits(self, stored: list[Any]) -> None:
+        """Apply the changes in a file to the loaded model; raise ValueError if they do not fit."""
+        if stored:
+            raise ValueError("there are edits of a linear model")
 
     def _goal(self) -> Any:
         return parameters.goal_of(self.epsilon, self.delta, self.adjacency)
