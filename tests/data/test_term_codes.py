@@ -224,6 +224,7 @@ def test_the_coarse_code_of_a_number_has_the_kernel_of_its_harmonics():  # T94
     smooth = (spectrum() * np.cos(np.pi * K * (t[:, None] - t)[..., None])).sum(-1)
     grid = code.table[:PAIR_CELLS, :PAIR_CELLS]
     assert code.width == PAIR_CELLS + 1
+    assert max(squared(row) for row in code.table) <= 1  # T96
     assert grid @ grid.T == pytest.approx((1 - JITTER) * smooth + JITTER * np.eye(PAIR_CELLS), abs=1e-12)
     assert (np.triu(grid, 1) == 0).all()
     assert (np.diag(grid) > 0).all()
