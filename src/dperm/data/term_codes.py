@@ -74,7 +74,7 @@ class TermPlaces:
     @classmethod
     def at(cls, points: Places) -> "TermPlaces":
         """Return places at single points."""
-        return cls(points, points, np.zeros(len(points)))
+        return cls(points, points, np.broadcast_to(np.float64(0), points.shape))  # without memory for each
 
     def __len__(self) -> int:
         return len(self.first)
