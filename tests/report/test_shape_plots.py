@@ -7,6 +7,8 @@ import pytest
 from additive_tables import classifier, records
 
 from dperm.errors import ParameterError
+from dperm.presentation.numbers import format_number
+from dperm.report import shape_page
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -89,3 +91,42 @@ def test_without_clipping_contributions_are_log_odds():
     table, labels, _ = records()
     (ax,) = classifier(interactions=0, clip=1.0).fit(table, labels).plot_shapes(["age"])
     assert ax.get_ylabel() == "contribution to the log-odds"
+
+
+# Page
+
+
+def test_the_page_has_every_term_the_guarantee_and_no_external_parts(fitted, tmp_path):
+    fitted.write_shapes(tmp_path / "shapes.html")
+    text = (tmp_path / "shapes.html").read_text(encoding="utf-8")
+    for name in fitted.term_names_:
+        assert f"<h3>{name}</h3>" in text
+    assert "epsilon = 1, delta = 1e-6 (replace_one)" in text and 'class="private"' in text
+    assert "<image" not in text and "http://" not in text.replace("http://www.w3.org", "") and "<script" not in text
+    assert text.count("<svg") == len(fitted.term_names_)
+    assert format_number(fitted.shape_functions_["sex"].values[0]) in text
+
+
+def test_without_matplotlib_the_page_has_tables(fitted, tmp_path, monkeypatch):
+    monkeypatch.setattr(shape_page, "can_draw", lambda: False)
+    fitted.write_shapes(tmp_path / "shapes.html")
+    text = (tmp_path / "shapes.html").read_text(encoding="utf-8")
+    assert "<svg" not in text and "matplotlib" in text and text.count("<table") == len(fitted.term_names_)
+
+
+def test_existing_pages_and_other_suffixes_are_refused(fitted, tmp_path):
+    path = tmp_path / "shapes.html"
+    fitted.write_shapes(path)
+    with pytest.raises(ParameterError, match="exists"):
+        fitted.write_shapes(path)
+    fitted.write_shapes(path, overwrite=True)
+    with pytest.raises(ParameterError, match=r"\.html"):
+        fitted.write_shapes(tmp_path / "shapes.pdf")
+
+
+@pytest.mark.filterwarnings("ignore::dperm.errors.NotPrivateWarning")
+def test_the_page_of_a_seeded_fit_says_that_it_is_not_private(tmp_path):
+    table, labels, _ = records()
+    classifier(interactions=0, random_state=1).fit(table, labels).write_shapes(tmp_path / "shapes.html")
+    text = (tmp_path / "shapes.html").read_text(encoding="utf-8")
+    assert "NOT PRIVATE" in text and 'class="not-private"' in text

@@ -51,6 +51,10 @@ class DrawnAxis(Protocol):
         """Labels of the points outside the grid."""
 
     @property
+    def labels(self) -> tuple[Any, ...]:
+        """Labels of all points."""
+
+    @property
     def is_number(self) -> bool:
         """Whether the column is a number."""
 
@@ -194,8 +198,9 @@ def _draw_pair(shape: DrawnShape, ax: "Axes") -> None:
     first, second = shape.axes
     largest = float(np.abs(shape.points).max()) or 1.0
     rows, columns = (_cell_edges(axis) for axis in (first, second))
-    mesh = ax.pcolormesh(columns, rows, shape.points, cmap="RdBu_r", vmin=-largest, vmax=largest, rasterized=True)
+    mesh = ax.pcolormesh(columns, rows, shape.points, cmap="RdBu_r", vmin=-largest, vmax=largest)
     bar = ax.figure.colorbar(mesh, ax=ax)
+    bar.solids.set(rasterized=False, edgecolor="face")  # pages load no images, not even embedded ones
     bar.set_label(f"contribution to the {shape.unit}")
     for axis, edges, setter, where in ((first, rows, ax.set_yticks, "y"), (second, columns, ax.set_xticks, "x")):
         ticks, names = _cell_ticks(axis, edges)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
@@ -39,7 +40,9 @@ from dperm.privacy import Adjacency
 from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.report import Statement
 from dperm.report.schema_facts import ENCODERS
+from dperm.report.shape_page import shapes_page
 from dperm.report.shape_plots import figure_note, given_axes, plot_shape, save_shapes, shape_axes
+from dperm.report.whole_file import write_text
 from dperm.sklearn.base import PREDICT_FILES, PREDICT_PARTS, PrivateLinearModel
 from dperm.sklearn.classifiers import PrivateProbabilityClassifier
 from dperm.sklearn.fit_result import FitResult
@@ -207,6 +210,41 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         for name, ax in zip(wanted, found, strict=True):
             plot_shape(self.shape_functions_[name], ax, note="" if axes is None else note)
         return save_shapes(found, path)
+
+    def write_shapes(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write an HTML page with a plot and a table of every shape function.
+
+        The page loads no external resources. Without matplotlib, it has the tables alone.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write; its name ends in ".html".
+        overwrite : bool, default=False
+            Whether to replace an existing file.
+
+        Raises
+        ------
+        ParameterError
+            If ``path`` has another suffix, or exists and ``overwrite`` is False.
+        """
+        check_is_fitted(self)
+        target = Path(path)
+        if target.suffix.lower() != ".html":
+            raise ParameterError(argument="path", rule='must end in ".html"', got=shown(target.name))
+        if target.exists() and not overwrite:
+            raise ParameterError(
+                f"The file {shown(target.name)} exists and was not changed.",
+                remedy=f"Choose another {arg('path')}, or set {arg('overwrite', True)}.",
+            )
+        text = shapes_page(
+            list(self.shape_functions_.values()),
+            model=type(self).__name__,
+            note=self._guarantee_note(),
+            intercept=self._offset,
+            is_private=self.guarantee_ is not None,
+        )
+        write_text(target, text)
 
     def edit(self, changes: Mapping[str, Any]) -> Self:
         """Return a copy of the model with other shape functions for some terms. The statement lists the changes.
