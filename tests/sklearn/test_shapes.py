@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dperm.errors import ModelFormatError, ParameterError
 from dperm.report.model_file import ModelFile, read_model, write_model
 from dperm.sklearn import PrivateAdditiveClassifier, PrivateAdditiveRegressor, PrivateLogisticRegression, load_model
-from dperm.sklearn.shapes import Axis, Shape
+from dperm.sklearn.shapes import Axis, ShapeFunction
 
 X, Y, NUMBERS = records()
 
@@ -23,10 +23,10 @@ def fitted() -> PrivateAdditiveClassifier:
     return classifier().fit(X, Y)
 
 
-def a_shape(values, *others: float) -> Shape:
+def a_shape(values, *others: float) -> ShapeFunction:
     names = tuple(f"other {place}" for place in range(len(others)))
     axis = Axis("x", np.arange(len(values), dtype=float), names, is_number=True, is_step=False)
-    return Shape("x", (axis,), np.array([*values, *others]), "score")
+    return ShapeFunction("x", (axis,), np.array([*values, *others]), "score")
 
 
 # Monotone projections

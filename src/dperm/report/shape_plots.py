@@ -68,7 +68,7 @@ class DrawnAxis(Protocol):
 
 
 class DrawnShape(Protocol):
-    """Shape function of a term, such as `dperm.sklearn.shapes.Shape`."""
+    """Shape function of a term, such as `dperm.sklearn.shapes.ShapeFunction`."""
 
     @property
     def name(self) -> str:
@@ -200,6 +200,7 @@ def _draw_pair(shape: DrawnShape, ax: "Axes") -> None:
     rows, columns = (_cell_edges(axis) for axis in (first, second))
     mesh = ax.pcolormesh(columns, rows, shape.points, cmap="RdBu_r", vmin=-largest, vmax=largest)
     bar = ax.figure.colorbar(mesh, ax=ax)
+    assert bar.solids is not None  # there is always one for a mesh
     bar.solids.set(rasterized=False, edgecolor="face")  # pages load no images, not even embedded ones
     bar.set_label(f"contribution to the {shape.unit}")
     for axis, edges, setter, where in ((first, rows, ax.set_yticks, "y"), (second, columns, ax.set_xticks, "x")):

@@ -50,9 +50,9 @@ from dperm.sklearn.regressors import PrivateLinearRegressor
 from dperm.sklearn.shapes import (
     DIRECTIONS,
     EDITED,
+    AdditiveExplanation,
     Edit,
-    Explanation,
-    Shape,
+    ShapeFunction,
     axes_of,
     checked_directions,
     edited_shape,
@@ -131,7 +131,7 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         self._directions(encoder)
         return super().plan(n, len(encoder.feature_names))
 
-    def explain_local(self, X: Any) -> Explanation:
+    def explain_local(self, X: Any) -> AdditiveExplanation:
         """Return the contribution of each term to the score of each record.
 
         The contributions of a record and ``intercept_`` sum to its score: the decision function of a classifier, or the
@@ -145,7 +145,7 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
 
         Returns
         -------
-        Explanation
+        AdditiveExplanation
             ``data()["scores"]`` has shape (n_samples, n_terms); ``data(i)`` describes record i.
         """
         places = self._places(X)
@@ -153,7 +153,7 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         found = np.column_stack([shape.at(place) for shape, place in zip(shapes, places, strict=True)])
         return local_explanation(list(self.term_names_), found, self._offset)
 
-    def explain_global(self) -> Explanation:
+    def explain_global(self) -> AdditiveExplanation:
         """Return the range of each term on its grid, and its contributions at all public points.
 
         The range is the mean absolute contribution over the public grid. It differs from the importance of an
@@ -162,7 +162,7 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
 
         Returns
         -------
-        Explanation
+        AdditiveExplanation
             ``data()`` has the ranges of all terms; ``data(i)`` has the points and contributions of term i.
         """
         check_is_fitted(self)
@@ -255,10 +255,10 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
 
         Parameters
         ----------
-        changes : mapping of str to values, Shape or function
-            New contributions by name of the term: values on the grid, one number, a shape made by ``Shape.replaced``,
-            or a function of the shape that returns one of these. ``intercept_`` stays, and shapes are not centered
-            again.
+        changes : mapping of str to values, ShapeFunction or function
+            New contributions by name of the term: values on the grid, one number, a shape made by
+            ``ShapeFunction.replaced``, or a function of the shape with such a result. ``intercept_`` stays, and shapes
+            are not centered again.
 
         Returns
         -------
@@ -353,9 +353,9 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         self.term_names_ = [term.name for term in encoder.terms]
         shapes, offset = {}, float(fitted.intercept[0])
         for term, values in zip(encoder.terms, encoder.term_values(fitted.coef[0]), strict=True):
-            shapes[term.name], mean = Shape(term.name, axes_of(term), values, self._unit(fitted)).centred()
+            shapes[term.name], mean = ShapeFunction(term.name, axes_of(term), values, self._unit(fitted)).centred()
             offset += mean
-        self.shape_functions_: dict[str, Shape] = shapes
+        self.shape_functions_: dict[str, ShapeFunction] = shapes
         self.intercept_: Any = np.array([offset]) if fitted.classes is not None else offset
         self._edits = ()
         return self._apply_edits(self._projected(self._directions(encoder)))
@@ -405,17 +405,17 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         plan = choose(spec, goal, self.method, rule=additive_regularization)
         return plan.because(*_advice(plan, self._declared_encoder(None))) if isinstance(self.terms, Mapping) else plan
 
-    def _with_edits(self, changed: Mapping[str, tuple[str, Shape]]) -> Self:
+    def _with_edits(self, changed: Mapping[str, tuple[str, ShapeFunction]]) -> Self:
         return copy.copy(self)._apply_edits(changed)
 
-    def _apply_edits(self, changed: Mapping[str, tuple[str, Shape]]) -> Self:
+    def _apply_edits(self, changed: Mapping[str, tuple[str, ShapeFunction]]) -> Self:
         """Set changed shapes, given by name of the term with the kind of the change."""
         edits = [Edit(name, kind, tuple(shape.points.ravel().tolist())) for name, (kind, shape) in changed.items()]
         self.shape_functions_ = {**self.shape_functions_, **{name: shape for name, (_, shape) in changed.items()}}
         self._edits = (*self._edits, *edits)
         return self
 
-    def _projected(self, directions: Mapping[str, int]) -> dict[str, tuple[str, Shape]]:
+    def _projected(self, directions: Mapping[str, int]) -> dict[str, tuple[str, ShapeFunction]]:
         shapes = self.shape_functions_
         return {name: (DIRECTIONS[sign], shapes[name].monotone(sign)) for name, sign in directions.items()}
 
@@ -532,7 +532,7 @@ class PrivateAdditiveClassifier(PrivateAdditiveModel, PrivateProbabilityClassifi
 
     Attributes
     ----------
-    shape_functions_ : dict of str to Shape
+    shape_functions_ : dict of str to ShapeFunction
         Shape function of each term. The values of a shape on its grid have mean 0.
     intercept_ : ndarray of shape (1,)
         Intercept, which contains the means of the shapes.

@@ -6,7 +6,7 @@ Everything here is computed from a released model and public declarations. It is
 private data.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -94,7 +94,7 @@ def _category_axis(code: CategoryCode) -> Axis:
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class ShapeFunction:
     """Shape function of one term: its contribution to the score at each public point.
 
     Between two points of the grid, the contribution of a number is interpolated linearly. A number with ``detail``, and
@@ -114,9 +114,9 @@ class Shape:
     Examples
     --------
     >>> import numpy as np
-    >>> from dperm.sklearn.shapes import Axis, Shape
+    >>> from dperm.sklearn.shapes import Axis, ShapeFunction
     >>> axis = Axis("age", np.array([0.0, 50.0, 100.0]), ("(missing)",), is_number=True, is_step=False)
-    >>> shape = Shape("age", (axis,), np.array([-1.0, 0.0, 1.0, 0.25]), "score")
+    >>> shape = ShapeFunction("age", (axis,), np.array([-1.0, 0.0, 1.0, 0.25]), "score")
     >>> shape.special
     {'(missing)': 0.25}
     >>> shape.replaced(np.minimum(shape.values, 0.5)).values
@@ -189,7 +189,7 @@ class Shape:
             raise ParameterError("frame() needs pandas, which is not installed.", remedy="Use table().") from None
         return pandas.DataFrame(self.table())
 
-    def replaced(self, values: Any = None, *, special: Mapping[Any, float] | None = None) -> "Shape":
+    def replaced(self, values: Any = None, *, special: Mapping[Any, float] | None = None) -> "ShapeFunction":
         """Return the shape with other contributions.
 
         Parameters
@@ -201,7 +201,7 @@ class Shape:
 
         Returns
         -------
-        Shape
+        ShapeFunction
             The new shape.
 
         Raises
@@ -222,11 +222,11 @@ class Shape:
             points.ravel()[places[labels.index(label)]] = self._checked_values(value, single=True)
         return replace(self, points=points)
 
-    def with_points(self, points: Any) -> "Shape":
+    def with_points(self, points: Any) -> "ShapeFunction":
         """Return the shape with these contributions at all its points; raise ValueError if there are not as many."""
         return replace(self, points=np.asarray(points, dtype=np.float64))
 
-    def monotone(self, direction: int) -> "Shape":
+    def monotone(self, direction: int) -> "ShapeFunction":
         """Return the monotone shape nearest to this one in least squares on the grid; other points stay.
 
         The mean on the grid stays the same, so the shape stays centred.
@@ -240,7 +240,7 @@ class Shape:
 
         return replace(self, points=self._with_grid(isotonic_regression(self.values, increasing=direction > 0)))
 
-    def centred(self) -> tuple["Shape", float]:
+    def centred(self) -> tuple["ShapeFunction", float]:
         """Return the shape minus its mean on the grid, and this mean."""
         mean = float(self.values.mean())
         return replace(self, points=self.points - mean), mean
@@ -324,17 +324,13 @@ class Edit:
         return f"{self.term} ({self.kind if self.kind == EDITED else f'made {self.kind}'})"
 
 
-NewShape = Shape | Callable[[Shape], Any] | Sequence[float] | NDArray[Any] | float
-"""New contributions of a term: a shape, values on the grid, or a function of the shape that returns either."""
-
-
-def edited_shape(shape: Shape, change: Any) -> Shape:
+def edited_shape(shape: ShapeFunction, change: Any) -> ShapeFunction:
     """Return a shape after an edit.
 
     Parameters
     ----------
     shape
-        Shape before the edit.
+        ShapeFunction before the edit.
     change
         A shape on the same points, values on the grid, one number, or a function of the shape that returns one of
         these.
@@ -345,7 +341,7 @@ def edited_shape(shape: Shape, change: Any) -> Shape:
         If the new contributions do not fit the shape.
     """
     found = change(shape) if callable(change) else change
-    if not isinstance(found, Shape):
+    if not isinstance(found, ShapeFunction):
         return shape.replaced(found)
     if found.name != shape.name or found.points.shape != shape.points.shape or not np.isfinite(found.points).all():
         rule = f"must be a shape of the term {shown(shape.name)} with finite contributions"
@@ -388,7 +384,7 @@ def checked_directions(argument: str, given: object, names: Mapping[str, bool]) 
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class AdditiveExplanation:
     """Explanation of a model or of its predictions, with the keys of explainable boosting machines.
 
     Attributes
@@ -426,25 +422,25 @@ class Explanation:
         return dict(self.specific[key])
 
 
-def global_explanation(shapes: Mapping[str, Shape]) -> Explanation:
+def global_explanation(shapes: Mapping[str, ShapeFunction]) -> AdditiveExplanation:
     """Return the ranges of all terms, and the contributions of each term on its points."""
     overall = {
         "type": "univariate",
         "names": list(shapes),
         "scores": [shape.range for shape in shapes.values()],
     }
-    return Explanation("global", overall, [_term_data(shape) for shape in shapes.values()])
+    return AdditiveExplanation("global", overall, [_term_data(shape) for shape in shapes.values()])
 
 
-def local_explanation(names: Sequence[str], contributions: Floats, intercept: float) -> Explanation:
+def local_explanation(names: Sequence[str], contributions: Floats, intercept: float) -> AdditiveExplanation:
     """Return the contributions of the terms to each score."""
     extra = {"names": ["Intercept"], "scores": [intercept], "values": [1]}
     overall = {"type": "univariate", "names": list(names), "scores": contributions, "extra": extra}
     rows = [{"type": "univariate", "names": list(names), "scores": row, "extra": extra} for row in contributions]
-    return Explanation("local", overall, rows)
+    return AdditiveExplanation("local", overall, rows)
 
 
-def _term_data(shape: Shape) -> dict[str, Any]:
+def _term_data(shape: ShapeFunction) -> dict[str, Any]:
     if len(shape.axes) == 1:
         return {"type": "univariate", "names": list(shape.axes[0].labels), "scores": shape.points}
     first, second = shape.axes
