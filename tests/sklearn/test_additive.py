@@ -22,6 +22,7 @@ from dperm.sklearn import (
     PrivateAdditiveClassifier,
     PrivateLogisticRegression,
     PrivatePipeline,
+    PrivateScaler,
     PrivateSearch,
     PrivateTableEncoder,
     load_model,
@@ -245,6 +246,32 @@ def test_errors_cost_nothing_and_reveal_no_value():
     with pytest.raises(ParameterError):
         model.set_params(interactions=1).fit(X, Y)
     model.set_params(interactions=0).fit(X, Y)  # the whole budget is left
+
+
+@pytest.mark.parametrize("changes", [{"monotone": {"work": 1}}, {"interactions": 3}, {"terms": {"age": 3}}])
+def test_invalid_declarations_cost_nothing(changes):
+    budget = MemoryBudget(ApproxDP(1.0, 1e-6, "replace_one"), blocks=1)
+    with pytest.raises(ParameterError):
+        classifier(ledger=budget, **changes).fit(X, Y)
+    classifier(ledger=budget, interactions=0).fit(X, Y)
+
+
+@pytest.mark.parametrize("rows", [0, 7])
+def test_messages_do_not_reveal_a_private_number_of_rows(rows):
+    model = PrivateAdditiveClassifier(terms=Numeric(0, 1), classes=(0, 1), adjacency="add_remove")
+    with pytest.raises((DataError, ParameterError)) as error:
+        model.fit(np.zeros((rows, 0 if rows else 3)), np.zeros(rows))
+    assert "7" not in str(error.value)
+
+
+def test_a_private_preparation_before_the_model_is_in_the_statement():
+    rows = np.column_stack([X["hour"], X["gain"]])
+    scaler = PrivateScaler(epsilon=0.5)
+    model = PrivateAdditiveClassifier(terms=Numeric(-1, 1), classes=(0, 1))
+    fitted = model.fit(scaler.fit_transform(rows), Y)  # outside a pipeline, the rows alone carry the facts
+    names = [one["encoder"] for one in fitted.statement_["public_quantities"]["encoders"]]
+    assert names == ["AdditiveEncoder", "PrivateScaler"]
+    assert "PrivateScaler" in fitted.statement_["covered"]
 
 
 def test_invalid_drop_reads_text_as_missing():

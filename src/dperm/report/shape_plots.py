@@ -183,6 +183,7 @@ def _draw_categories(shape: DrawnShape, ax: "Axes") -> None:
     tidy(ax, axis="x")
     ax.axvline(0, color=LINE, linewidth=0.8)
     ax.invert_yaxis()
+    ax.locator_params(axis="x", nbins=5)
     if len(names) <= _MOST_NAMES:
         ax.set_yticks(rows, [_short(name) for name in names], fontsize=8 if len(names) <= 10 else 6)
         for label in ax.get_yticklabels():
