@@ -31,14 +31,16 @@ def test_the_factor_of_classes_is_log_linear_between_a_tenth_and_a_half(epsilon,
     assert additive_regularization(CLASSES, goal(epsilon)).value == pytest.approx(factor * usual, rel=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 4.0, 30.0])
+@pytest.mark.parametrize(
+    ("epsilon", "share"), [(0.1, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 3), (2.0, 7 / 24), (4.0, 1 / 4), (30.0, 1 / 4)]
+)
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
-def test_lambda_of_numbers_is_the_largest_of_three(epsilon, adjacency):
+def test_lambda_of_numbers_is_the_largest_of_three(epsilon, share, adjacency):
     asked = goal(epsilon, adjacency)
-    moved = 0.25 * (1 if adjacency == "add_remove" else 2)
-    sigma = moved / gaussian_mu(asked)
+    moved = 1 if adjacency == "add_remove" else 2
+    sigma = 0.25 * moved / gaussian_mu(asked)
     smoothness = 1.0  # R^2 for the squared loss
-    expected = max(smoothness / math.expm1(epsilon / 3), sigma * min(1, epsilon**-0.3 / 2), 1 / 50)
+    expected = max(moved * smoothness / math.expm1(share * epsilon), sigma * min(1, epsilon**-0.3 / 2), 1 / 50)
     found = additive_regularization(NUMBERS, asked)
     assert found.value == pytest.approx(expected, rel=1e-9)
     assert "{" not in str(found.why)
@@ -48,6 +50,13 @@ def test_the_determinant_takes_a_third_of_a_small_epsilon():
     plan = choose(NUMBERS, goal(0.1), rule=additive_regularization)
     assert plan.facts.public["determinant_loss"] == pytest.approx(0.1 / 3, rel=1e-6)
     assert "33 % of epsilon" in " ".join(map(str, plan.why))
+
+
+def test_the_reason_states_the_share_that_the_plan_spends():
+    plan = choose(NUMBERS, goal(0.1, "replace_one"), rule=additive_regularization)
+    spent = plan.facts.public["determinant_loss"]
+    assert spent == pytest.approx(math.log1p(math.expm1(0.1 / 3) / 2), rel=1e-6)
+    assert f"{100 * spent / 0.1:.0f} % of epsilon" in " ".join(map(str, plan.why))
 
 
 def test_the_rule_is_for_objective_perturbation_and_an_unset_lambda_alone():

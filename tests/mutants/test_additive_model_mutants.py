@@ -88,8 +88,8 @@ MUTANTS = [
     Mutant(
         "the determinant takes all of epsilon",
         "methods/defaults.py",
-        "SHARE_OF_NUMBERS = 1 / 3",
-        "SHARE_OF_NUMBERS = 0.9",
+        "SHARES_OF_NUMBERS = (1.0, 1 / 3)",
+        "SHARES_OF_NUMBERS = (1.0, 0.9)",
         f"{DEFAULTS}::test_the_determinant_takes_a_third_of_a_small_epsilon",
     ),
 ]
