@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shapes of additive models: edits, monotone projections, tables and model files."""
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -140,8 +142,9 @@ def test_unknown_points_and_infinite_contributions_are_refused(fitted):
 
 
 def test_shapes_cannot_be_changed_in_place(fitted):
-    with pytest.raises(ValueError, match="read-only"):
-        fitted.shape_functions_["age"].values[0] = 1.0
+    for model in (fitted, copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
+        with pytest.raises(ValueError, match="read-only"):
+            model.shape_functions_["age"].values[0] = 1.0
 
 
 # Tables
@@ -178,6 +181,15 @@ def test_files_keep_predictions_shapes_and_statement(tmp_path, kind, changed):
             np.testing.assert_array_equal(loaded.shape_functions_[name].points, shape.points)
         loaded.save(tmp_path / "again.dperm", overwrite=True)
         assert read_model(tmp_path / "again.dperm").data == read_model(tmp_path / "model.dperm").data
+
+
+@pytest.mark.parametrize("later", [None, {"hour": 1, "age": 1}])
+def test_parameters_changed_after_the_fit_do_not_change_the_file(tmp_path, later):
+    model = classifier(monotone={"gain": 1}).fit(X, Y).edit({"age": 0.0})
+    model.set_params(monotone=later, interactions=0).save(tmp_path / "model.dperm")
+    loaded = load_model(tmp_path / "model.dperm")
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert loaded.monotone == {"gain": 1} and loaded.statement_ == model.statement_
 
 
 def changed_file(source, target, change) -> None:

@@ -388,7 +388,7 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
             raise ValueError("the terms have another number of features")
 
     def _edits_to_store(self) -> list[dict[str, object]]:
-        first = len(self._directions(self.encoder_))  # the argument `monotone` is stored with the parameters
+        first = len(self._parameters["monotone"] or ())  # made by the fit itself, and repeated from the parameters
         return [edit.as_data() for edit in self._edits[first:]]
 
     def _restore_edits(self, stored: list[Any]) -> None:

@@ -134,6 +134,10 @@ class ShapeFunction:
         points.setflags(write=False)
         object.__setattr__(self, "points", points)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Rebuild copies and pickles by the constructor, so that their contributions are read-only too."""
+        return type(self), (self.name, self.axes, self.points, self.unit)
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns of the term."""
