@@ -29,6 +29,8 @@ examples: $(VENV)/.torch
 	@echo
 	$(BIN)/python examples/regression_against_epsilon.py
 	@echo
+	$(BIN)/python examples/additive_effects.py
+	@echo
 	$(BIN)/python examples/private_median.py
 	@echo
 	$(BIN)/python examples/train_a_torch_model.py

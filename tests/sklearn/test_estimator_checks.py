@@ -5,7 +5,10 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from dperm.data import Numeric
 from dperm.sklearn import (
+    PrivateAdditiveClassifier,
+    PrivateAdditiveRegressor,
     PrivateHuberRegressor,
     PrivateLinearRegression,
     PrivateLinearSVC,
@@ -19,6 +22,8 @@ ESTIMATORS = (
     PrivateLinearRegression(),
     PrivateHuberRegressor(),
     PrivateQuantileRegressor(),
+    PrivateAdditiveClassifier(terms=Numeric(-10, 10)),  # one declaration for all columns of an array
+    PrivateAdditiveRegressor(terms=Numeric(-10, 10)),
 )
 CHECKS = parametrize_with_checks(ESTIMATORS)
 NAMES, CASES = CHECKS.args

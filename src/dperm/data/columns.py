@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -40,6 +41,16 @@ MOST_EXACT = 2**53 - 1
 """Largest integer category. Larger ones lose digits where a missing value makes the column one of doubles."""
 MOST_BINS = 10_000
 """Largest number of cut points of a numeric column."""
+MOST_CELLS = 4096
+"""Largest number of cells of a number with detail: the table of its code has a row and a feature for each."""
+DEFAULT_CELLS = 256
+"""Number of cells of a number with detail, unless ``bins`` declares another."""
+MOST_DETAIL = 0.99
+"""Largest share of cells in the code of a number; a smooth part always remains."""
+MOST_SPECIAL = 100
+"""Largest number of special values of a number."""
+LARGEST_WEIGHT = 1e6
+"""Largest declared weight; the smallest is its inverse."""
 _OUTSIDE, _GAP = -1, -2
 _PUBLIC = "It must be public: choose it from public knowledge, not from the data."
 
@@ -48,7 +59,8 @@ _PUBLIC = "It must be public: choose it from public knowledge, not from the data
 class Numeric:
     """Column of numbers, clipped to public bounds and mapped affinely from [low, high] to [-1, 1].
 
-    True and False count as 1 and 0; declare ``Numeric(0, 1)`` for a Boolean column.
+    True and False count as 1 and 0; declare ``Numeric(0, 1)`` for a Boolean column. The last five fields, and a whole
+    number as ``bins``, apply to additive models only; `PublicEncoder` refuses them.
 
     Attributes
     ----------
@@ -61,7 +73,8 @@ class Numeric:
     bins
         Public, increasing cut points, at most 10,000. Each interval below, between and above the cut points has an
         indicator feature. A number equal to a cut point belongs to the interval above it. Numbers are compared with the
-        cut points before clipping.
+        cut points before clipping. In additive models with ``detail``, ``bins`` is the number of cells instead, from 2
+        to 4,096; without ``bins`` there are 256.
     missing
         Whether missing values have their own indicator instead of the indicator of an interval. The scaled number of a
         missing value is the scaled value of ``impute``, or 0 if ``impute`` is None.
@@ -69,6 +82,23 @@ class Numeric:
         Whether cells are read one by one in canonical form (`dperm.data.canonical`), as in a private preparation. A
         finite number counts as itself, and text such as "1.5" counts as the number that it represents. Every other cell
         counts as missing, and no cell raises an error.
+    unit
+        Public positive number. Additive models place x at asinh(x / unit) instead of x: linearly below the unit, and
+        logarithmically above it. Declare it for amounts of money and counts.
+    special
+        Public values with an effect of their own in additive models, at most 100, such as 0 of an amount that most
+        records do not have. They may lie outside the bounds, such as -1 for "never". Numbers are compared with them
+        before clipping.
+    detail
+        Share, in [0, .99], of the code of an additive model that is an indicator of the number's cell. The effect is
+        then a step function, which can jump. 0 stands for smooth effects alone.
+    period
+        Public positive number. Additive models place x at its fraction of the period from ``low``, so that ``low`` and
+        ``low + period`` are one place. Declare it for hours of the day and days of the year. It cannot be combined with
+        ``unit``.
+    weight
+        Public relative weight of the column in an additive model, from 1e-6 to 1e6. Columns have equal weights by
+        default.
 
     Examples
     --------
@@ -82,9 +112,14 @@ class Numeric:
     low: float
     high: float
     impute: float | None = None
-    bins: Sequence[float] = field(default=(), kw_only=True)
+    bins: Sequence[float] | int = field(default=(), kw_only=True)
     missing: bool = field(default=False, kw_only=True)
     canonical: bool = field(default=False, kw_only=True)
+    unit: float | None = field(default=None, kw_only=True)
+    special: Sequence[float] = field(default=(), kw_only=True)
+    detail: float = field(default=0.0, kw_only=True)
+    period: float | None = field(default=None, kw_only=True)
+    weight: float = field(default=1.0, kw_only=True)
 
     def __repr__(self) -> str:
         return _short_repr(self)
@@ -106,7 +141,7 @@ class Numeric:
         ------
         ParameterError
             If the bounds are not finite and increasing, ``impute`` lies outside the bounds, the values of ``bins`` do
-            not increase, or an argument has the wrong type.
+            not increase, two declarations exclude each other, or an argument has the wrong type.
         """
         low, high = (
             checks.between(f"{where}.{end}", value, -LARGEST, LARGEST, _PUBLIC)
@@ -118,14 +153,90 @@ class Numeric:
         impute, remedy = self.impute, "It stands for missing numbers, and lies within the bounds."
         if impute is not None:
             impute = checks.between(f"{where}.impute", impute, low, high, remedy)
-        return Numeric(
+        found = Numeric(
             low,
             high,
             impute,
-            bins=_cut_points(f"{where}.bins", self.bins),
+            bins=_bins(f"{where}.bins", self.bins),
             missing=_truth(f"{where}.missing", self.missing),
             canonical=_truth(f"{where}.canonical", self.canonical),
+            unit=_optional_scale(f"{where}.unit", self.unit),
+            special=_special(f"{where}.special", self.special),
+            detail=checks.between(f"{where}.detail", self.detail, 0.0, MOST_DETAIL, _PUBLIC),
+            period=_optional_scale(f"{where}.period", self.period),
+            weight=_weight(f"{where}.weight", self.weight),
         )
+        found._check_scale(where)
+        return found
+
+    @property
+    def cut_points(self) -> tuple[float, ...]:
+        """Cut points of the indicators of intervals; empty if ``bins`` is a number of cells."""
+        return () if isinstance(self.bins, int) else tuple(self.bins)
+
+    @property
+    def additive_fields(self) -> tuple[str, ...]:
+        """Names of the declared fields that only additive models use."""
+        cells = ("bins",) if isinstance(self.bins, int) else ()
+        declared = declared_fields(self)
+        return (*cells, *(name for name in ("unit", "special", "detail", "period", "weight") if name in declared))
+
+    def scaled(self, numbers: Floats) -> Floats:
+        """Return the place t in [0, 1] of each number in an additive model: 0 at ``low`` and 1 at ``high``.
+
+        Numbers, including infinities, are clipped to the bounds first. With ``unit``, places are equidistant in
+        asinh(x / unit). With ``period``, t is the fraction of the period since ``low``, below 1.
+
+        Parameters
+        ----------
+        numbers
+            Numbers without NaN.
+        """
+        clipped = np.clip(numbers, self.low, self.high)
+        if self.period is not None:
+            turns = (clipped - self.low) / self.period
+            return np.clip(turns - np.floor(turns), 0.0, 1.0)
+        low, high = self._ends
+        return np.clip((self._stretched(clipped) / 2 - low / 2) / (high / 2 - low / 2), 0.0, 1.0)
+
+    def unscaled(self, places: Floats) -> Floats:
+        """Return the number at each place t in [0, 1], the inverse of `scaled`; for axes of shapes.
+
+        Parameters
+        ----------
+        places
+            Places in [0, 1].
+        """
+        if self.period is not None:
+            return self.low + places * self.period
+        low, high = self._ends
+        stretched = (1 - places) * low + places * high
+        numbers = stretched if self.unit is None else np.sinh(stretched) * self.unit
+        return np.clip(numbers, self.low, self.high)
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        low, high = self._stretched(np.array([self.low, self.high])).tolist()
+        return low, high
+
+    def _stretched(self, numbers: Floats) -> Floats:
+        return numbers if self.unit is None else np.arcsinh(numbers / self.unit)
+
+    def _check_scale(self, where: str) -> None:
+        """Raise ParameterError for declarations of an additive model that exclude each other."""
+        if isinstance(self.bins, int) and not self.detail:
+            rule = f"must be a list or tuple of cut points unless {where}.detail > 0"
+            remedy = "Declare detail=.6, for example."
+            raise ParameterError(argument=f"{where}.bins", rule=rule, got=shown(self.bins), remedy=remedy)
+        if self.unit is not None and self.period is not None:
+            rule, remedy = f"must be left out if {where}.period is declared", "A period has a linear scale."
+            raise ParameterError(argument=f"{where}.unit", rule=rule, got=shown(self.unit), remedy=remedy)
+        if self.unit is not None and not self._ends[1] / 2 - self._ends[0] / 2 > 0:
+            rule, remedy = "must tell the bounds apart: asinh(bound / unit) is one double for both", "Widen the bounds."
+            raise ParameterError(argument=f"{where}.unit", rule=rule, got=shown(self.unit), remedy=remedy)
+        if self.period is not None and not (self.high - self.low) / self.period <= MOST_EXACT:
+            rule, remedy = "must be at least 2^-53 of the distance between the bounds", _PUBLIC
+            raise ParameterError(argument=f"{where}.period", rule=rule, got=shown(self.period), remedy=remedy)
 
     def features(self, name: str) -> tuple[str, ...]:
         """Return the feature names of a column.
@@ -141,14 +252,14 @@ class Numeric:
             One name for each feature of the column.
         """
         gap = (_missing_name(name),) if self.missing else ()
-        return (name, *_interval_names(name, self.bins), *gap)
+        return (name, *_interval_names(name, self.cut_points), *gap)
 
     @property
     def squared_norm(self) -> int:
         """Smallest integer bound on the sum of squares of the column's features in one record: 1 or 2."""
         # The scaled number adds at most 1, and the single indicator of an interval 1. Without bins, only a missing
         # value has an indicator; its scaled number is 0 unless there is impute.
-        return 2 if self.bins or (self.missing and self.impute is not None) else 1
+        return 2 if self.cut_points or (self.missing and self.impute is not None) else 1
 
     def entries(self, name: str, values: Column, unseen: Unseen = "raise") -> tuple[Part, ...]:
         """Return the scaled number of each record and, with ``bins`` or ``missing``, its indicator.
@@ -175,7 +286,7 @@ class Numeric:
             If ``unseen`` is "raise" and a value is invalid. A value that is not a number is always invalid. A missing
             value is invalid if the column declares neither ``impute`` nor ``missing``.
         """
-        numbers = _numbers(name, values, unseen)
+        numbers = read_numbers(name, values, unseen)
         gaps = np.isnan(numbers)
         if self.impute is not None:
             known = np.where(gaps, self.impute, numbers)
@@ -186,7 +297,7 @@ class Numeric:
         center, half = self.low / 2 + self.high / 2, self.high / 2 - self.low / 2
         scaled = np.clip((np.clip(known, self.low, self.high) - center) / half, -1.0, 1.0)  # rounding may go beyond
         number = np.zeros(len(numbers), dtype=np.intp), np.where(np.isnan(known), 0.0, scaled)
-        return (number, self._indicator(known, gaps)) if self.bins or self.missing else (number,)
+        return (number, self._indicator(known, gaps)) if self.cut_points or self.missing else (number,)
 
     def canonical_entries(self, name: str, cells: CanonicalColumn) -> tuple[Part, ...]:
         """Return the scaled number and the indicator of each record, as `entries` does, from cells in canonical form.
@@ -207,8 +318,8 @@ class Numeric:
 
     def _indicator(self, known: Floats, gaps: Mask) -> Part:
         """Return the indicator of each record: of its interval, or of a missing value; 0 if it has neither."""
-        intervals = len(_interval_names("", self.bins))
-        places = 1 + np.searchsorted(np.asarray(self.bins, dtype=np.float64), known, side="right").astype(np.intp)
+        intervals = len(_interval_names("", self.cut_points))
+        places = 1 + np.searchsorted(np.asarray(self.cut_points, dtype=np.float64), known, side="right").astype(np.intp)
         if self.missing:
             places = np.where(gaps | (intervals == 0), 1 + intervals, places)
             return places, np.where(gaps | (intervals > 0), 1.0, 0.0)
@@ -241,6 +352,9 @@ class Categorical:
     canonical
         Whether cells are read one by one in canonical form (`dperm.data.canonical`), as in a private preparation.
         Categories must then be strings, and the cells 1, 1.0 and "1" match the category "1". No cell raises an error.
+    weight
+        Public relative weight of the column in an additive model, from 1e-6 to 1e6. `PublicEncoder` refuses weights
+        other than 1.
 
     Examples
     --------
@@ -254,6 +368,7 @@ class Categorical:
     other: bool = False
     missing: bool = field(default=False, kw_only=True)
     canonical: bool = field(default=False, kw_only=True)
+    weight: float = field(default=1.0, kw_only=True)
 
     def __repr__(self) -> str:
         return _short_repr(self)
@@ -300,7 +415,12 @@ class Categorical:
         if _truth(f"{where}.canonical", self.canonical) and not all(isinstance(value, str) for value in plain):
             remedy = 'Write "1" for the number 1, for example.'
             raise ParameterError(argument=argument, rule=f"must be text if {where}.canonical is True", remedy=remedy)
-        return replace(self, categories=plain, impute=impute)
+        return replace(self, categories=plain, impute=impute, weight=_weight(f"{where}.weight", self.weight))
+
+    @property
+    def additive_fields(self) -> tuple[str, ...]:
+        """Names of the declared fields that only additive models use."""
+        return ("weight",) if "weight" in declared_fields(self) else ()
 
     def features(self, name: str) -> tuple[str, ...]:
         """Return the feature names of a column.
@@ -350,13 +470,26 @@ class Categorical:
             ``impute`` nor ``missing``. An undeclared value is invalid if ``other`` is False, or if it is text and the
             categories are numbers, or the reverse.
         """
+        return (_indicators(self.positions(name, values, unseen)),)
+
+    def positions(self, name: str, values: Column, unseen: Unseen = "raise") -> Places:
+        """Return the position of the indicator of each record; negative for records without an indicator.
+
+        Parameters
+        ----------
+        name, values, unseen
+            See `entries`.
+
+        Raises
+        ------
+        DataError
+            See `entries`.
+        """
         if values.dtype == object:
-            places = self._places(name, values.tolist(), unseen)
-        else:
-            distinct, where = np.unique(values, return_inverse=True)
-            items = [None if math.isnan(number) else number for number in distinct.tolist()]
-            places = self._places(name, items, unseen)[where]
-        return (_indicators(places),)
+            return self._places(name, values.tolist(), unseen)
+        distinct, where = np.unique(values, return_inverse=True)
+        items = [None if math.isnan(number) else number for number in distinct.tolist()]
+        return self._places(name, items, unseen)[where]
 
     def canonical_entries(self, name: str, cells: CanonicalColumn) -> tuple[Part, ...]:
         """Return the position of the indicator of each record, as `entries` does, from cells in canonical form.
@@ -446,8 +579,14 @@ def _indicators(places: Places) -> Part:
     return np.maximum(places, 0), np.where(places < 0, 0.0, 1.0)
 
 
-def _numbers(name: str, values: Column, unseen: Unseen) -> Floats:
-    """Return doubles, NaN for missing values; text raises DataError, or counts as missing."""
+def read_numbers(name: str, values: Column, unseen: Unseen) -> Floats:
+    """Return the doubles of a column, NaN for missing values.
+
+    Raises
+    ------
+    DataError
+        If there is text and ``unseen`` is "raise". With "other", text counts as missing.
+    """
     if values.dtype != object:
         return np.asarray(values, dtype=np.float64)
     if unseen == "raise":
@@ -475,6 +614,33 @@ def _cut_points(where: str, bins: object) -> tuple[float, ...]:
     if any(low >= high for low, high in pairwise(cuts)):  # -0.0 + 0.0 is 0.0
         raise ParameterError(argument=where, rule="must increase", remedy="Sort them, and list each once.")
     return cuts
+
+
+def _bins(where: str, bins: object) -> tuple[float, ...] | int:
+    """Return cut points as a tuple of doubles, or the number of cells."""
+    if isinstance(bins, Integral) and not isinstance(bins, bool):
+        return checks.count(where, bins, _PUBLIC, least=2, most=MOST_CELLS)
+    return _cut_points(where, bins)
+
+
+def _special(where: str, values: object) -> tuple[float, ...]:
+    """Return special values as a tuple of different doubles, in their declared order."""
+    if not isinstance(values, tuple | list) or len(values) > MOST_SPECIAL:
+        got = f"{len(values)} numbers" if isinstance(values, tuple | list) else shown(values)
+        rule = f"must be a list or tuple of at most {MOST_SPECIAL} numbers"
+        raise ParameterError(argument=where, rule=rule, got=got, remedy=_PUBLIC)
+    found = tuple(checks.real(f"{where}[{place}]", value, remedy=_PUBLIC) + 0.0 for place, value in enumerate(values))
+    if len(set(found)) < len(found):
+        raise ParameterError(argument=where, rule="must be different numbers", remedy="List each once.")
+    return found
+
+
+def _optional_scale(where: str, value: object) -> float | None:
+    return None if value is None else checks.between(where, value, 1 / LARGEST, LARGEST, _PUBLIC)
+
+
+def _weight(where: str, value: object) -> float:
+    return checks.between(where, value, 1 / LARGEST_WEIGHT, LARGEST_WEIGHT, _PUBLIC)
 
 
 def _truth(where: str, value: object) -> bool:

@@ -21,10 +21,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from dperm.data.additive_encoder import AdditiveEncoder
 from dperm.data.arrays import Floats
 from dperm.data.columns import Unseen
 from dperm.data.encoder import PublicEncoder
 from dperm.data.schema import text_digest
+from dperm.data.term_codes import HARMONICS, LONG, SHORT, SHORT_SHARE
 
 _CHANGING = ("byteswap", "fill", "partition", "put", "resize", "setfield", "sort")
 """Methods of arrays that may change values in place, without a call of ``__setitem__`` or a ufunc."""
@@ -61,7 +63,7 @@ class EncodingFacts:
         Facts about the rows that the transformer received, and about those before.
     """
 
-    encoder: PublicEncoder | None
+    encoder: PublicEncoder | AdditiveEncoder | None
     sparse: bool = False
     unseen: Unseen = "other"
     classes: tuple[Any, ...] | None = None
@@ -102,16 +104,33 @@ class EncodingFacts:
 
     def source(self) -> dict[str, object]:
         """Return the facts as plain data, to store in the record of a fit."""
-        text = None if self.encoder is None else self.encoder.to_json()
-        columns = {} if text is None else {"columns": json.loads(text)["columns"], "encoder_digest": text_digest(text)}
         return {
             "encoder": self.name,
-            **columns,
+            **_declarations(self.encoder),
             "norm": self.norm if math.isfinite(self.norm) else None,
             "sparse": self.sparse,
             "unseen": self.unseen,
             **(self.release or {}),
         }
+
+
+def _declarations(encoder: PublicEncoder | AdditiveEncoder | None) -> dict[str, object]:
+    """Return the declarations of an encoder as plain data, with everything that determines the code of a term."""
+    if encoder is None:
+        return {}
+    text = encoder.to_json()
+    stored, digest = json.loads(text), {"encoder_digest": text_digest(text)}
+    if isinstance(encoder, PublicEncoder):
+        return {"columns": stored["columns"], **digest}
+    shares = {term.name: float(share) for term, share in zip(encoder.terms, encoder.shares, strict=True)}
+    smooth = {"harmonics": HARMONICS, "lengths": [LONG, SHORT], "shares_of_lengths": [1 - SHORT_SHARE, SHORT_SHARE]}
+    return {
+        "columns": stored["columns"],
+        "pairs": stored["pairs"],
+        "term_shares": shares,
+        "smooth_code": smooth,
+        **digest,
+    }
 
 
 class _Bond:

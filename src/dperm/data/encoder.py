@@ -72,7 +72,8 @@ class PublicEncoder:
 
     def __post_init__(self) -> None:
         """Check every declaration, and that feature names differ."""
-        object.__setattr__(self, "columns", _checked(self.columns))
+        object.__setattr__(self, "columns", checked_columns(self.columns))
+        _refuse_additive(self.columns)
         twice = [name for name, times in Counter(map(same_text, self.feature_names)).items() if times > 1]
         if twice:
             normal = "" if twice[0].isascii() else ", possibly in different Unicode normal forms"
@@ -243,8 +244,26 @@ def checked_unseen(unseen: object) -> Unseen:
     raise ParameterError(argument="unseen", rule='must be "raise" or "other"', got=shown(unseen))
 
 
-def _checked(given: object) -> dict[str, AnyColumn]:
-    """Return a copy of the declarations, all checked."""
+def _refuse_additive(columns: Mapping[str, AnyColumn]) -> None:
+    """Raise ParameterError for declarations that linear features would ignore."""
+    for name, column in columns.items():
+        for field_name in column.additive_fields:
+            raise ParameterError(
+                argument=f"columns[{shown(name)}].{field_name}",
+                rule="must keep its default here, because only additive models use it",
+                got=shown(getattr(column, field_name)),
+                remedy="Use PrivateAdditiveClassifier or PrivateAdditiveRegressor, or leave it out.",
+            )
+
+
+def checked_columns(given: object) -> dict[str, AnyColumn]:
+    """Return a copy of the declarations, all checked.
+
+    Raises
+    ------
+    ParameterError
+        If there is no declaration, or one is invalid; the message names the column.
+    """
     if not isinstance(given, Mapping) or not given:
         raise ParameterError(
             argument="columns",
@@ -262,8 +281,7 @@ def _checked(given: object) -> dict[str, AnyColumn]:
 
 def _columns_to_json(columns: Mapping[str, AnyColumn]) -> str:
     """Return one line of standard JSON: a list, since the order of columns is the order of features."""
-    written = [_encoded(name, column) for name, column in columns.items()]
-    return json.dumps({"dperm_encoder": VERSION, "columns": written}, allow_nan=False)
+    return json.dumps({"dperm_encoder": VERSION, "columns": columns_to_data(columns)}, allow_nan=False)
 
 
 def _columns_from_json(text: str) -> dict[str, AnyColumn]:
@@ -274,18 +292,56 @@ def _columns_from_json(text: str) -> dict[str, AnyColumn]:
     ParameterError
         If the text was not written by `_columns_to_json`, or has an unknown version.
     """
-    try:
-        data = json.loads(text, object_pairs_hook=_unique)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise ParameterError(f"{_TEXT}, and it is not JSON: {shortened(str(error))}.") from None
-    found = data.get("dperm_encoder") if isinstance(data, dict) else None
-    if type(found) is not int or found != VERSION:
-        problem = f'{_TEXT}, with "dperm_encoder": {VERSION}, got {shown(found)}.'
-        raise ParameterError(problem, remedy="Upgrade dperm.")
+    data = stored_object(text, "dperm_encoder", VERSION, rule=_TEXT)
     listed = data.get("columns")
     if set(data) != {"dperm_encoder", "columns"} or not isinstance(listed, list):
         raise ParameterError(f'{_TEXT}, with a list of "columns" and nothing else.')
-    return _unique([_decoded(column) for column in listed])
+    return columns_from_data(listed, rule=_TEXT)
+
+
+def stored_object(text: str, key: str, version: int, *, rule: str) -> dict[str, Any]:
+    """Return the object of a stored encoder, after checking its version.
+
+    Parameters
+    ----------
+    text
+        JSON.
+    key
+        Key of the format version.
+    version
+        Format version that this release reads.
+    rule
+        Rule of the error messages: what the text must be.
+
+    Raises
+    ------
+    ParameterError
+        If the text is not JSON, names a key twice, or has another version.
+    """
+    try:
+        data = json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, rule))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ParameterError(f"{rule}, and it is not JSON: {shortened(str(error))}.") from None
+    found = data.get(key) if isinstance(data, dict) else None
+    if type(found) is not int or found != version:
+        raise ParameterError(f'{rule}, with "{key}": {version}, got {shown(found)}.', remedy="Upgrade dperm.")
+    return dict(data)
+
+
+def columns_to_data(columns: Mapping[str, AnyColumn]) -> list[dict[str, object]]:
+    """Return the declarations as JSON-serialisable data, in the order of the columns."""
+    return [_encoded(name, column) for name, column in columns.items()]
+
+
+def columns_from_data(listed: list[Any], *, rule: str) -> dict[str, AnyColumn]:
+    """Return the columns of `columns_to_data`, with unchecked values.
+
+    Raises
+    ------
+    ParameterError
+        If an item is not a stored column, or two have the same name. The message begins with ``rule``.
+    """
+    return _unique([_decoded(column, rule) for column in listed], rule)
 
 
 def _encoded(name: str, column: AnyColumn) -> dict[str, object]:
@@ -293,22 +349,22 @@ def _encoded(name: str, column: AnyColumn) -> dict[str, object]:
     return {"name": name, "type": kind} | declared_fields(column)
 
 
-def _decoded(data: object) -> tuple[str, AnyColumn]:
+def _decoded(data: object, rule: str) -> tuple[str, AnyColumn]:
     given = dict(data) if isinstance(data, dict) else {}
     name, kind = given.pop("name", None), given.pop("type", None)
     if not isinstance(name, str) or not isinstance(kind, str) or kind not in _KINDS:
-        raise ParameterError(f'{_TEXT}: each column has a "name", and a "type" that is one of {", ".join(_KINDS)}.')
+        raise ParameterError(f'{rule}: each column has a "name", and a "type" that is one of {", ".join(_KINDS)}.')
     optional = set(optional_fields(_KINDS[kind]))
     expected = {item.name for item in fields(_KINDS[kind])} - optional
     if set(given) - optional != expected:
         listed = f"{', '.join(sorted(expected))}, and optionally {', '.join(sorted(optional))}"
-        raise ParameterError(f"{_TEXT}: the {kind} column {shown(name)} has the fields {listed}.")
+        raise ParameterError(f"{rule}: the {kind} column {shown(name)} has the fields {listed}.")
     return name, _KINDS[kind](**given)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]], rule: str) -> dict[str, Any]:
     """Return the pairs as a dictionary; raise ParameterError for duplicate keys instead of guessing."""
     data = dict(pairs)
     if len(data) < len(pairs):
-        raise ParameterError(f"{_TEXT}, and names something twice.")
+        raise ParameterError(f"{rule}, and names something twice.")
     return data

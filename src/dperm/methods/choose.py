@@ -14,7 +14,14 @@ from dperm.errors import AssumptionError, ParameterError
 from dperm.mechanisms.goal import checked_goal
 from dperm.methods.bolt_on import BoltOn
 from dperm.methods.conditions import is_pure
-from dperm.methods.defaults import default_clip, descent_clip, reference_noise
+from dperm.methods.defaults import (
+    Rule,
+    default_clip,
+    descent_clip,
+    objective_regularization,
+    reference_noise,
+    with_default_regularization,
+)
 from dperm.methods.gradient import GradientPerturbation
 from dperm.methods.literature import nips08_algorithm_2
 from dperm.methods.noise_warning import delta_warning, noise_warning
@@ -55,7 +62,9 @@ WIDE = 0.5
 """Coefficients of a score per record above which `Plan.why` recommends a check of the score."""
 
 
-def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto") -> Plan:
+def choose(
+    spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto", *, rule: Rule = objective_regularization
+) -> Plan:
     """Return the plan of a training method, with defaults for unset options.
 
     The attribute ``why`` of the plan contains the reasons for the choices. If ``spec.clip`` is None, gradients are
@@ -70,6 +79,8 @@ def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto")
     method
         "objective", "output", "gradient", "sgd", "bolt_on", "sufficient", "posterior", or a method object. "auto"
         chooses a method that suits ``spec`` and ``goal``.
+    rule
+        Rule for an unset Lambda of objective perturbation, a function of `dperm.methods.defaults`.
 
     Returns
     -------
@@ -100,8 +111,12 @@ def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto")
     chosen, reason = _method(spec.clipped(default_clip(spec)), goal, method)
     by_descent = isinstance(chosen, GradientPerturbation | SampledGradient)
     clipped = spec.clipped(descent_clip(spec) if by_descent else default_clip(spec))
+    named: tuple[Fact, ...] = ()
+    if isinstance(chosen, ObjectivePerturbation) and rule is not objective_regularization:
+        clipped, found = with_default_regularization(clipped, goal, rule)
+        named = tuple(found)
     plan = chosen.plan(clipped, goal)
-    plan = plan.because(*reason, *_on_clipping(spec, plan.spec), *_on_width(plan))
+    plan = plan.because(*reason, *_on_clipping(spec, plan.spec), *_on_width(plan), *named)
     _warn(plan, clipped)
     return plan
 

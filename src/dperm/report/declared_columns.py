@@ -68,8 +68,8 @@ def _describe(name: str, column: AnyColumn, *, is_found: bool) -> str:
 
 def _details(column: AnyColumn, *, is_found: bool) -> Iterator[str]:
     """Yield the optional parts of a declaration."""
-    if isinstance(column, Numeric) and column.bins:
-        yield f"cut points, applied to the values before clipping: {', '.join(map(format_number, column.bins))}"
+    if isinstance(column, Numeric) and column.cut_points:
+        yield f"cut points, applied to the values before clipping: {', '.join(map(format_number, column.cut_points))}"
     if column.impute is not None:
         number = _number(column.impute, column) if isinstance(column, Numeric) else str(column.impute)
         yield f"missing values replaced by {number}{' and marked by a separate feature' * bool(column.missing)}"

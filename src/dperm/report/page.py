@@ -68,13 +68,28 @@ def page(statement: Statement, profile: PrivacyProfile | None = None) -> str:
         A complete HTML document.
     """
     title, kind = title_of(statement.fields), heading(statement.fields)
+    return document(f"{kind}: {title}", _body(statement, profile, title), kind=_class(statement))
+
+
+def document(title: str, body: str, *, kind: str) -> str:
+    """Return a self-contained HTML document in the style of a statement.
+
+    Parameters
+    ----------
+    title
+        Title of the document; escaped here.
+    body
+        Finished HTML.
+    kind
+        "private", "refuted" or "not-private", which sets colors.
+    """
     return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(kind)}: {escape(title)}</title>'
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">'
-        f'<style>{_style()}</style></head><body class="{_class(statement)}">'
-        f"{_body(statement, profile, title)}</body></html>\n"
+        f'<style>{_style()}</style></head><body class="{kind}">'
+        f"{body}</body></html>\n"
     )
 
 

@@ -5,6 +5,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from dperm.sklearn.additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from dperm.sklearn.classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from dperm.sklearn.encoder import PublicTableEncoder
 from dperm.sklearn.files import load_model, save_model
@@ -33,6 +34,8 @@ _ON_FIRST_USE = {
 """Classes that import the noise and with it the ``cryptography`` package, which loading and predicting do without."""
 
 __all__ = [
+    "PrivateAdditiveClassifier",
+    "PrivateAdditiveRegressor",
     "PrivateBounds",
     "PrivateHuberRegressor",
     "PrivateLinearRegression",

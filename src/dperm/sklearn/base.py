@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dperm.checks import shown
 from dperm.data import inputs
 from dperm.data.bounded import invalid_rows
+from dperm.data.encoded import EncodingFacts
 from dperm.data.pipeline_steps import checked_steps
 from dperm.data.score_sources import checked_score_source
 from dperm.data.space import FeatureSpace
@@ -73,6 +74,8 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
 
     most_classes: ClassVar[int]
     """Largest number of classes that the model supports; 0 for a regression."""
+    encodes_tables: ClassVar[bool] = False
+    """Whether the model encodes the columns of raw tables itself."""
 
     epsilon: float = 1.0
     delta: float = 1e-6
@@ -162,6 +165,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         X : array, sparse matrix, or pandas, polars or Arrow table, of shape (n_samples, n_features)
             Features, one row per record. For data larger than memory, a `dperm.data.Table` of numbers, the result of
             `PublicTableEncoder` for a `dperm.data.Table` or Dask data frame, or a Dask array or data frame of numbers.
+            An additive model takes a table with the declared columns, a mapping of names to columns, or a dense array.
         y : array-like of shape (n_samples,)
             Labels, one for each record. For a `dperm.data.Table`, the name of the column with the labels. For Dask
             data, a Dask array or series with the same partitions as X.
@@ -202,9 +206,9 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
             parameters.require_no_budget(budget)
         seed, name = parameters.seed_of(self.random_state), type(self).__name__
         scored = "" if goal is None else checked_score_source(self.allow_unprotected_scores)
-        facts = encoding_facts_of(X)
+        X, facts = self._encoded(X)
         steps = [] if goal is None else checked_steps(self.fitted_transformers, budget=budget, facts=facts)
-        supplied = supplied_arguments(self, facts)
+        supplied = self._supplied(facts)
         arguments = {**self.get_params(deep=False), **supplied}
         model = type(self)(**arguments) if supplied else self
         found = table_input(X, y)
@@ -391,6 +395,30 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         tags.non_deterministic = True
         return tags
 
+    def _encoded(self, X: Any) -> tuple[Any, EncodingFacts | None]:
+        """Return the rows of features to fit, and the facts of their encoder; None without one."""
+        return X, encoding_facts_of(X)
+
+    def _supplied(self, facts: EncodingFacts | None) -> dict[str, Any]:
+        """Return the arguments that the encoder of the rows supplies."""
+        return supplied_arguments(self, facts)
+
+    def _n_columns(self, dim: int) -> int:
+        """Return the number of columns of X for ``dim`` features."""
+        return dim
+
+    def _require_encoder(self, public: Mapping[str, Any]) -> None:
+        """Raise ValueError if the public facts of a stored fit name another encoder than the parameters declare."""
+
+    def _edits_to_store(self) -> list[dict[str, object]]:
+        """Return the changes of the model after its release as plain data, for a file; a linear model has none."""
+        return []
+
+    def _restore_edits(self, stored: list[Any]) -> None:
+        """Apply the changes in a file to the loaded model; raise ValueError if they do not fit."""
+        if stored:
+            raise ValueError("there are edits of a linear model")
+
     def _goal(self) -> Any:
         return parameters.goal_of(self.epsilon, self.delta, self.adjacency)
 
@@ -446,8 +474,7 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         return plan
 
     def _plan_for(self, spec: ProblemSpec) -> "Plan":
-        from dperm.methods.choose import choose  # noise and cryptography, which predicting does without
-        from dperm.methods.plan import extreme_arguments
+        from dperm.methods.plan import extreme_arguments  # noise and cryptography, which predicting does without
 
         goal = self._goal()
         if goal is None:
@@ -455,13 +482,19 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         if self._ahead is not None and self._ahead[:3] == (spec, goal, self.method):
             return self._ahead[3]
         try:
-            return choose(spec, goal, self.method)
+            return self._chosen_plan(spec, goal)
         except ArithmeticError:  # public numbers that doubles do not hold together
             raise extreme_arguments(spec, "the plan overflows") from None
         except ParameterError as error:
             if error.argument in DERIVED or error.code == EXTREME:
                 raise extreme_arguments(spec, error.problem_text.rstrip(".")) from None
             raise
+
+    def _chosen_plan(self, spec: ProblemSpec, goal: Any) -> "Plan":
+        """Return the plan of the chosen method, with defaults for unset options."""
+        from dperm.methods.choose import choose
+
+        return choose(spec, goal, self.method)
 
     def _set_fitted(self, fitted: FitResult, columns: Any, arguments: Mapping[str, Any] | None = None) -> Self:
         """Set the fitted attributes, and forget the column names of an earlier fit.

@@ -100,9 +100,60 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         self.coef_, self.intercept_, self.classes_ = fitted.coef.copy(), fitted.intercept.copy(), classes
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateProbabilityClassifier(PrivateLinearClassifier, ABC):
+    """Classifier with the logistic or softmax loss, whose scores are logits of class probabilities."""
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities of the classes, one column per class.
+
+        With two classes and the default ``clip`` of 1/2, the probabilities are overconfident. Clipping reduces the
+        influence of records on the wrong side of the boundary, so the fitted coefficients are too large. For example,
+        where 9 of 10 records are positive, the predicted probability is about 0.944. More records or a larger epsilon
+        do not correct this bias. ``clip=1.0`` avoids the bias, with twice as much noise. With more than two classes,
+        the probabilities are not calibrated either if gradients were clipped.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or table of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of ``classes_``.
+        """
+        decision = self.decision_function(X)
+        if decision.ndim > 1:
+            return np.asarray(softmax(decision, axis=1))
+        positive = expit(decision)
+        return np.column_stack([1 - positive, positive])
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithms of ``predict_proba``, without underflow.
+
+        Parameters
+        ----------
+        X
+            Rows to predict, of shape (n_samples, n_features).
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Log probabilities, in the order of ``classes_``.
+        """
+        decision = self.decision_function(X)
+        if decision.ndim > 1:
+            return np.asarray(log_softmax(decision, axis=1))
+        return np.column_stack([-np.logaddexp(0, decision), -np.logaddexp(0, -decision)])
+
+    def _loss_function(self, target: Target) -> Loss:
+        return Logistic() if target.outputs == 1 else Softmax(target.outputs)
+
+
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateLogisticRegression(PrivateLinearClassifier):
+class PrivateLogisticRegression(PrivateProbabilityClassifier):
     """Differentially private logistic regression for two or more classes.
 
     More than two classes are fitted together with the softmax loss, with one guarantee for all coefficients. A
@@ -205,52 +256,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     """
 
     most_classes: ClassVar[int] = MOST_CLASSES
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the probabilities of the classes, one column per class.
-
-        With two classes and the default ``clip`` of 1/2, the probabilities are overconfident. Clipping reduces the
-        influence of records on the wrong side of the boundary, so the fitted coefficients are too large. For example,
-        where 9 of 10 records are positive, the predicted probability is about 0.944. More records or a larger epsilon
-        do not correct this bias. ``clip=1.0`` avoids the bias, with twice as much noise. With more than two classes,
-        the probabilities are not calibrated either if gradients were clipped.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or table of shape (n_samples, n_features)
-            Rows to predict.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities, in the order of ``classes_``.
-        """
-        decision = self.decision_function(X)
-        if decision.ndim > 1:
-            return np.asarray(softmax(decision, axis=1))
-        positive = expit(decision)
-        return np.column_stack([1 - positive, positive])
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Return the logarithms of ``predict_proba``, without underflow.
-
-        Parameters
-        ----------
-        X
-            Rows to predict, of shape (n_samples, n_features).
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Log probabilities, in the order of ``classes_``.
-        """
-        decision = self.decision_function(X)
-        if decision.ndim > 1:
-            return np.asarray(log_softmax(decision, axis=1))
-        return np.column_stack([-np.logaddexp(0, decision), -np.logaddexp(0, -decision)])
-
-    def _loss_function(self, target: Target) -> Loss:
-        return Logistic() if target.outputs == 1 else Softmax(target.outputs)
 
     def _plain_estimator(self) -> Any:
         from sklearn.linear_model import LogisticRegression

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dperm.data.arrays import Floats
+from dperm.data.encoder import checked_columns, columns_from_data
 from dperm.data.labels import declared_classes
 from dperm.data.schema import Schema, text_digest
 from dperm.data.space import FeatureSpace
@@ -69,6 +70,7 @@ def require_consistent(
     _require(names is None or public["columns"] is None or names == public["columns"], "columns have other names")
     space, labels = estimator._space(fitted.coef.shape[1], known), labels_of(estimator, fitted)
     _require_parameters(estimator, fitted, space, labels)
+    estimator._require_encoder(public)
     _require_released(estimator, fitted, space=space, labels=labels, form=form, stored=stored)
 
 
@@ -218,6 +220,8 @@ def checked_parameters(kind: type[Any], stored: Mapping[str, Any]) -> dict[str, 
     found["epsilon"] = math.inf if found["epsilon"] == "inf" else found["epsilon"]
     if found.get("class_weight") is not None:
         found["class_weight"] = {key: value for key, value in found["class_weight"]}
+    if "terms" in found:
+        found["terms"] = checked_columns(columns_from_data(found["terms"], rule="terms must be stored columns"))
     return found
 
 

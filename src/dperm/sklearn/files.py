@@ -26,7 +26,7 @@ from dperm.sklearn.header import header_digest, plain_parameters
 from dperm.sklearn.units import Units
 
 Estimator = TypeVar("Estimator")
-_PARTS = {"parameters", "classes", "feature_names", "public", "record", "schema"}
+_PARTS = {"parameters", "classes", "feature_names", "public", "record", "schema", "edits"}
 _MOST_TEXT = 2**24
 """Largest number of characters of all classes in a file, each padded to the longest."""
 _DAMAGE = (DpermError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError, RecursionError)
@@ -79,6 +79,9 @@ def save(
         "record": None if fitted.record is None else fitted.record.to_json(),
         "schema": None if schema is None else schema.to_json(),
     }
+    edits = estimator._edits_to_store()
+    if edits:
+        data["edits"] = edits
     arrays = {
         "coef": fitted.coef,
         "intercept": fitted.intercept,
@@ -235,12 +238,13 @@ def _stored_model(kind: type[Any], file: ModelFile, path: str | os.PathLike[str]
             raise ValueError("there are unknown parts")
         estimator: Any = kind(**checked_parameters(kind, file.data["parameters"]))
         fitted, names = _fit_result(file, estimator.most_classes), file.data["feature_names"]
-        columns = _Columns(fitted.coef.shape[1], names)
+        columns = _Columns(estimator._n_columns(fitted.coef.shape[1]), names)
         require_consistent(estimator, fitted, names, form=file.form, stored=file.data["parameters"])
         schema = _schema(file, fitted)
+        estimator._set_fitted(replace(fitted, schema=schema), columns)._restore_edits(file.data.get("edits", []))
     except _DAMAGE as error:
         raise _refusal(path, "its parts contradict each other: the file does not fit together") from error
-    return StoredModel(estimator._set_fitted(replace(fitted, schema=schema), columns), schema)
+    return StoredModel(estimator, schema)
 
 
 def prefers_sparse(encoder: PublicEncoder) -> bool:

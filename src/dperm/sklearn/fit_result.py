@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dperm.data import inputs
+from dperm.data.additive_encoder import AdditiveEncoder
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData, enforce
 from dperm.data.canonical import cell_labels
@@ -45,6 +46,11 @@ if TYPE_CHECKING:
     from dperm.methods.plan import Plan
     from dperm.pipeline.plan import TablePlan
 
+TERMS_ASSUMED = (
+    "the scales, special values, detail, weights and pairs of the terms, which must not have been chosen by looking at "
+    "the data"
+)
+"""Public assumption about the declarations of an additive model."""
 MOST_ROWS = 2**31
 TOLERANCE = 1e-9
 """Required distance from the minimiser without noise, if rounding allows."""
@@ -445,10 +451,16 @@ def _assumptions(plan: "Plan", data: PrivateData) -> list[str]:
         "the number, names and types of the columns",
         "" if "feature_norm" in released else "the bounds of the features, which were enforced",
         "the declared columns of the encoder (see transformers of the rows)" if _declares_columns(data) else "",
+        TERMS_ASSUMED if _declares_terms(data) else "",
         "" if released & {"classes", "label_range"} else data.labels.assumption,
         "all parameters of the estimator, which must not have been chosen by looking at the data",
     )
     return [text for text in every if text]
+
+
+def _declares_terms(data: PrivateData) -> bool:
+    """Whether the rows are those of an additive model."""
+    return any(isinstance(schema.facts.encoder, AdditiveEncoder) for schema in data.schemas)
 
 
 def _declares_columns(data: PrivateData) -> bool:

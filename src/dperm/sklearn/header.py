@@ -19,6 +19,7 @@ import numpy as np
 
 from dperm.accounting.budget import Budget, Reservation
 from dperm.accounting.event import Event
+from dperm.data.encoder import checked_columns, columns_to_data
 from dperm.privacy import Adjacency
 from dperm.privacy.digest import digest
 from dperm.report.binding import NAMED_LATER, PUBLIC_FACTS
@@ -50,6 +51,8 @@ def plain_parameters(given: Mapping[str, Any], method: str) -> dict[str, object]
     found["random_state"] = found["random_state"] if isinstance(found["random_state"], int | np.integer) else None
     if found.get("class_weight") is not None:
         found["class_weight"] = [[key, value] for key, value in found["class_weight"].items()]
+    if found.get("terms") is not None:
+        found["terms"] = columns_to_data(checked_columns(found["terms"]))
     return {name: _plain(value) for name, value in found.items()}
 
 

@@ -239,7 +239,7 @@ class PrivatePipeline(_BaseComposition, PrivateTableModel):
         except (TypeError, ValueError):
             encoder = model = None
         encoders = PrivateTableEncoder | PublicTableEncoder
-        if not isinstance(encoder, encoders) or not isinstance(model, PrivateLinearModel):
+        if not isinstance(encoder, encoders) or not isinstance(model, PrivateLinearModel) or model.encodes_tables:
             raise ParameterError(
                 argument="steps",
                 rule="must be [(name, PrivateTableEncoder or PublicTableEncoder), (name, private linear model)]",

@@ -16,7 +16,7 @@ from dperm.report.schema_facts import ENCODERS
 
 _ALLOWED = (
     "These can be saved: a Pipeline of PublicTableEncoder or PrivateTableEncoder and a private linear model; "
-    "PrivateTableClassifier and PrivateTableRegressor; a private linear model alone."
+    "PrivateTableClassifier and PrivateTableRegressor; a private linear or additive model alone."
 )
 _NOT_STORED = {
     "PrivateScaler": "private scaling of rows",
@@ -48,7 +48,7 @@ def stored_parts(pipeline: Any) -> tuple[Any, Schema | None]:
     steps = [step for _, step in pipeline.steps if step not in (None, "passthrough")]
     _require_stored_steps(steps)
     facts = getattr(steps[0], "encoding_facts", None) if len(steps) == 2 else None
-    if not isinstance(facts, EncodingFacts) or not isinstance(steps[1], PrivateLinearModel):
+    if not isinstance(facts, EncodingFacts) or not isinstance(steps[1], PrivateLinearModel) or steps[1].encodes_tables:
         names = ", ".join(type(step).__name__ for step in steps)
         unfitted = any(type(step).__name__ == "PrivateTableEncoder" for step in steps[:1]) and len(steps) == 2
         problem = "is not fitted" if unfitted else "cannot be saved"
@@ -62,7 +62,7 @@ def stored_parts(pipeline: Any) -> tuple[Any, Schema | None]:
     estimator = steps[1]
     check_is_fitted(estimator)
     encoder = facts.encoder
-    assert encoder is not None  # only the transformers of `_require_stored_steps` have none
+    assert isinstance(encoder, PublicEncoder)  # the transformers of `_require_stored_steps` have no other
     _require_same_encoder(estimator, encoder)
     return estimator, Schema(encoder, _target(estimator, encoder, facts))
 

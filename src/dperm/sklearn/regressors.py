@@ -45,7 +45,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         ndarray of shape (n_samples,)
             One prediction per row.
         """
-        found = np.asarray(self._features(X) @ self.coef_ + self.intercept_, dtype=np.float64)
+        found = self._scores(X)
         if not checks.truth("clip_predictions", self.clip_predictions):
             return found
         by_encoder = isinstance(self.label_range, str)  # "auto"
@@ -73,6 +73,10 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
             R^2 of the predictions, at most 1.
         """
         return float(super().score(X, inputs.numbers_of(y), sample_weight))
+
+    def _scores(self, X: Any) -> Floats:
+        """Return the predictions before they are clipped."""
+        return np.asarray(self._features(X) @ self.coef_ + self.intercept_, dtype=np.float64)
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which say that scores may be poor."""

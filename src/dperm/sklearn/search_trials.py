@@ -476,6 +476,13 @@ def trials_of(
             raise ParameterError(argument="columns", rule="must be the names of the columns of the table")
         return TableTrials(estimator, settings, adjacency, n, columns=tuple(columns), target=target or LABELS)
     if isinstance(estimator, PrivateLinearModel):
+        if estimator.encodes_tables:
+            raise ParameterError(
+                argument="estimator",
+                rule="must not be an additive model, whose raw tables the search does not split",
+                got=shown(type(estimator).__name__),
+                remedy="Use PrivateSearch.from_training for a training function.",
+            )
         return LinearTrials(estimator, settings, adjacency, n, dim=dim, names=names)
     return EstimatorTrials(estimator, settings, adjacency, n, dim=dim)
 
