@@ -46,6 +46,15 @@ def test_lambda_of_numbers_is_the_largest_of_three(epsilon, share, adjacency):
     assert "{" not in str(found.why)
 
 
+@pytest.mark.parametrize(
+    ("n", "asked"), [(20_000, PureDP(1.0, "replace_one")), (1_000, goal(1.0, "replace_one")), (100, goal(4.0))]
+)
+def test_lambda_of_numbers_is_that_of_linear_models_where_noise_is_loud(n, asked):
+    """Gamma-norm noise grows with the number of features, and so does the load of few records."""
+    spec = ProblemSpec(Squared(), 1.0, 330, n=n, clip=0.25)
+    assert additive_regularization(spec, asked).value == objective_regularization(spec, asked).value
+
+
 def test_the_determinant_takes_a_third_of_a_small_epsilon():
     plan = choose(NUMBERS, goal(0.1), rule=additive_regularization)
     assert plan.facts.public["determinant_loss"] == pytest.approx(0.1 / 3, rel=1e-6)

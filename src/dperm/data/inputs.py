@@ -10,8 +10,9 @@ that scikit-learn's estimator checks expect.
 import math
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -45,6 +46,25 @@ _REAL_PARTS = "Give real and imaginary parts as two columns."
 _CONVERT = "Convert text, dates and the like first."
 
 
+@dataclass(frozen=True)
+class RowsOnDemand:
+    """Matrix of features that is computed when a fit reads it, after its plan and the check of its budget.
+
+    Attributes
+    ----------
+    shape
+        Numbers of rows and columns.
+    compute
+        Function that returns the matrix.
+    """
+
+    shape: tuple[int, int]
+    compute: Callable[[], Any] = field(repr=False)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+
 def two_dimensional(X: Any) -> Any:
     """Return ``X`` as a sparse matrix, table or array with two dimensions, without reading its cells.
 
@@ -55,6 +75,8 @@ def two_dimensional(X: Any) -> Any:
     ParameterError
         If ``X`` is not in memory.
     """
+    if isinstance(X, RowsOnDemand):
+        return X
     require_in_memory(X)
     if sparse.issparse(X):
         found = X.plain() if isinstance(X, EncodedMatrix) else X
@@ -109,6 +131,8 @@ def numeric(X: Any) -> Any:
     DataError
         If a column holds anything but real numbers.
     """
+    if isinstance(X, RowsOnDemand):
+        return X.compute()
     if sparse.issparse(X):
         return _floating(X.tocsr())
     if _is_frame(X):

@@ -203,6 +203,8 @@ SHARES_OF_NUMBERS = (1.0, 1 / 3), (4.0, 1 / 4)
 """Pairs (epsilon, share) for the determinant in additive regressions; log-linear between, constant beyond."""
 LEAST_OF_NUMBERS = 1 / 50
 """Smallest default Lambda of additive regressions, in units of w R^2."""
+LOUD = 0.5
+"""Noise load from which additive regressions need as much regularization as linear ones."""
 FACTORS_OF_CLASSES = (0.1, 1.0), (0.5, 1.5)
 """Pairs (epsilon, factor) on the default Lambda of additive classifiers; log-linear between, constant beyond."""
 
@@ -222,7 +224,10 @@ def additive_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     noise (see `wide_strength`), and a replaced record doubles the noise; hence k.
 
     The terms of an additive model are smooth and use few of their features, so the rule for numbers does not depend on
-    the number d of features. It was fixed on three tables of 500 to 15,000 records with d from 66 to 265, under both
+    the number d of features. That holds while the noise is small. For gamma-norm noise, whose length grows with d, and
+    for a `noise_load` above 1/2, Lambda is at least that of `objective_regularization`.
+
+    The rule for numbers was fixed on three tables of 500 to 15,000 records with d from 66 to 265, under both
     adjacencies; the factor for classes on two tables of 18,000 and 33,000 records (benchmarks/additive.py).
     """
     epsilon, _ = epsilon_and_delta(goal, "objective")
@@ -235,6 +240,10 @@ def additive_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     share = _log_linear(epsilon, SHARES_OF_NUMBERS)
     determinant = moved * spec.bend / math.expm1(min(share * epsilon / spec.loss.rank, 700.0))
     noise, least = usual_strength(spec, goal), LEAST_OF_NUMBERS * spec.weight * spec.radius**2
+    if prefers_gamma_norm(spec, goal) or noise_load(spec, goal) > LOUD:
+        linear = objective_regularization(spec, goal)
+        if linear.value > max(determinant, noise, least):
+            return linear
     if determinant >= max(noise, least):
         spent = spec.loss.rank * math.log1p(spec.bend / determinant) / epsilon
         return chosen_strength(

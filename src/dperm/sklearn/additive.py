@@ -28,7 +28,7 @@ from dperm.data.bounded import invalid_rows
 from dperm.data.columns import AnyColumn, Unseen
 from dperm.data.encoded import EncodingFacts
 from dperm.data.schema import text_digest
-from dperm.data.tables import column_names, is_table, named_columns, require_in_memory
+from dperm.data.tables import column_names, is_table, named_columns, raw_columns, require_in_memory
 from dperm.data.targets import LabelKind
 from dperm.data.term_codes import NumberCode
 from dperm.erm.spec import ProblemSpec
@@ -368,7 +368,9 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         unseen: Unseen = "raise" if invalid_rows(self.invalid) == "raise" else "other"
         _, facts = super()._encoded(X)
         earlier = () if facts is None else facts.every
-        rows = encoder.transform(_all_columns(table, X, encoder), unseen=unseen)
+        columns = _all_columns(table, X, encoder)
+        shape = _row_count(columns, encoder), len(encoder.feature_names)
+        rows = inputs.RowsOnDemand(shape, lambda: encoder.transform(columns, unseen=unseen))
         return rows, EncodingFacts(encoder, unseen=unseen, step=ENCODER_STEP, earlier=earlier)
 
     def _supplied(self, facts: EncodingFacts | None) -> dict[str, Any]:
@@ -711,6 +713,16 @@ def _all_columns(table: Any, X: Any, encoder: AdditiveEncoder, *, model: str = "
         rule="must name the columns x0, x1, ... of an array, all of them in order",
         remedy="Give X as a data frame or as a mapping of names to columns.",
     )
+
+
+def _row_count(table: Any, encoder: AdditiveEncoder) -> int:
+    """Return the length of the first declared column, without reading its cells."""
+    first = next(iter(encoder.columns))
+    try:
+        (values,) = raw_columns(table, [first])
+        return len(values)  # type: ignore[arg-type]  # TypeError for a column without a length
+    except TypeError:
+        raise DataError(f"column {shown(first)} must be one-dimensional.") from None
 
 
 def _pairs(interactions: Any) -> tuple[Any, ...]:
