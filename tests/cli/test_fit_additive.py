@@ -210,6 +210,11 @@ def test_three_classes_are_refused(additive, ends):
     assert "two classes" in said and "--model linear" in said
 
 
+def test_a_missing_schema_is_a_leak_and_no_private_preparation_is_offered(additive, ends):
+    said = ends(4, FIT.replace("--schema additive.toml", "")).stderr
+    assert "--schema is missing" in said and "dperm schema draft" in said and "--prepare" not in said
+
+
 def test_a_privately_found_schema_is_refused(additive, ends):
     ends(0, "schema fit data.csv --target income --exclude name --epsilon 3 --seed 1 --not-private -o found.toml")
     said = ends(2, "fit data.csv --epsilon 1 --schema found.toml --model additive --not-private --seed 1").stderr

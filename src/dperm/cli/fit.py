@@ -3,7 +3,7 @@
 """``dperm fit``: a private model from a file of data, charged to a ledger."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,13 +14,12 @@ from dperm.cli.running import reported_errors
 from dperm.errors import LeakError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from dperm.cli.charged_run import ChargedRequest
     from dperm.data.files import Declared
     from dperm.data.schema import Schema
 
-_Read = TypeVar("_Read")
 HELP = """Fit a private model to DATA, charge its privacy cost to a ledger, and write the model to a file.
 
 DATA is one file, several files of one table, or a quoted pattern. A fit with a schema reads DATA in row groups, so the
@@ -126,7 +125,7 @@ def fit(
             from dperm.cli.charging import Account, delta_of, relation_of
             from dperm.cli.declared_fit import declared_fit_request
             from dperm.cli.declared_groups import declared_groups
-            from dperm.cli.fit_request import IN_MEMORY, FitRequest, checked_privacy, read_additive_schema, read_schema
+            from dperm.cli.fit_request import IN_MEMORY, FitRequest, checked_privacy, read_additive_schema
             from dperm.cli.prepared_columns import prepared_columns
             from dperm.cli.prepared_fit import (
                 PreparedFitRequest,
@@ -201,10 +200,12 @@ def fit(
                     "--allow-few-records": allow_few_records,
                 }
                 refuse_options(preparing, PREPARE_ONLY)
+                declared: Any
                 if additive:
                     refuse_released_schema(schema)
-                read = read_additive_schema if additive else read_schema
-                declared: Any = _read_declared(read, schema, target, paths[0])
+                    declared = read_additive_schema(schema, target, paths[0])
+                else:
+                    declared = read_declared_schema(schema, target, paths[0])
                 released = None if additive or schema is None else _checked_release(schema, not_private=not_private)
                 charged = Account.of(ledger, account, request_id)
                 common: dict[str, Any] = {
@@ -282,15 +283,8 @@ def read_declared_schema(path: Path | None, target: str | None, data: Path) -> "
     """Return the schema of a fit; without a file, the error names the private way too."""
     from dperm.cli.fit_request import read_schema
 
-    return _read_declared(read_schema, path, target, data)
-
-
-def _read_declared(
-    read: "Callable[[Path | None, str | None, Path | None], _Read]", path: Path | None, target: str | None, data: Path
-) -> _Read:
-    """Return the result of ``read``; without a file, the error names the private way too."""
     try:
-        return read(path, target, data)
+        return read_schema(path, target, data)
     except LeakError as error:
         if path is None:
             error.add_note("Or add --prepare: it finds them privately, under the same guarantee as the model.")
