@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dperm.data import Categorical, Numeric, PublicEncoder
-from dperm.data.schema import Schema, TargetSchema
+from dperm.data.schema import (
+    AdditiveSchema,
+    PartialSchema,
+    Schema,
+    TargetSchema,
+    load_schema,
+    schema_from_json,
+)
 from dperm.data.schema_draft import draft
 from dperm.errors import LeakError, ParameterError
 
@@ -217,3 +224,97 @@ def test_a_draft_is_toml_with_these_names_and_no_schema(types, with_target):
         return  # truth values are 0 and 1: there is nothing left to say
     with pytest.raises(LeakError):
         Schema.from_toml(text)
+
+
+ADDITIVE = """interactions = [["age", "work"]]
+
+[columns.age]
+low = 0
+high = 100
+unit = 10
+special = [0, 999]
+detail = 0.6
+bins = 64
+weight = 3
+
+[columns.hour]
+low = 0
+high = 24
+period = 24
+
+[columns.work]
+categories = ["a", "b"]
+weight = 2
+"""
+
+
+def test_an_additive_schema_has_all_keys_of_additive_models():
+    schema = AdditiveSchema.from_toml(f"{ADDITIVE}{TARGET}")
+    assert dict(schema.encoder.columns) == {
+        "age": Numeric(0.0, 100.0, bins=64, unit=10.0, special=(0.0, 999.0), detail=0.6, weight=3.0),
+        "hour": Numeric(0.0, 24.0, period=24.0),
+        "work": Categorical(("a", "b"), weight=2.0),
+    }
+    assert schema.encoder.pairs == (("age", "work"),) and schema.target == TargetSchema("y", ("no", "yes"))
+
+
+@pytest.mark.parametrize("text", [ADDITIVE, ADDITIVE + TARGET, AGE, AGE + TARGET], ids=range(4))
+def test_an_additive_schema_comes_back_from_json_and_toml(text):
+    schema = AdditiveSchema.from_toml(text)
+    assert AdditiveSchema.from_toml(schema.to_toml()) == schema
+    assert AdditiveSchema.from_json(schema.to_json()) == schema == schema_from_json(schema.to_json())
+
+
+def test_the_kind_of_a_schema_follows_from_its_keys(tmp_path):
+    for text, kind in ((ADDITIVE, AdditiveSchema), (AGE, Schema), (f"{AGE}weight = 1.0", Schema)):
+        (tmp_path / "schema.toml").write_text(text)
+        assert type(load_schema(tmp_path / "schema.toml")) is kind
+    assert type(schema_from_json(Schema.from_toml(AGE).to_json())) is Schema
+    with pytest.raises(ParameterError):
+        Schema.from_json(AdditiveSchema.from_toml(AGE).to_json())
+    with pytest.raises(ParameterError):
+        AdditiveSchema.from_json(Schema.from_toml(AGE).to_json())
+
+
+def test_json_and_digests_of_schemas_without_new_keys_are_those_of_earlier_versions():
+    schema = Schema.from_toml(f"{AGE}bins = [18]\n{WORK.replace('1, true', '1')}{TARGET}")
+    assert schema.digest == "sha256:c1d06e34a76b057c163184330cbbf0c427a856515e1d2f56bd69d482f165c44f"
+
+
+@pytest.mark.parametrize(
+    ("key", "named"),
+    [
+        ("unit = 3", "columns.age.unit"),
+        ("special = [0]", "columns.age.special"),
+        ("detail = 0.5", "columns.age.detail"),
+        ("detail = 0.5\nbins = 8", "columns.age.bins"),
+        ("period = 10", "columns.age.period"),
+        ("weight = 2", "columns.age.weight"),
+        ("[columns.work]\ncategories = ['a']\nweight = 2", "columns.work.weight"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Schema, PartialSchema])
+def test_linear_schemas_refuse_keys_of_additive_models(kind, key, named):
+    with pytest.raises(ParameterError, match=rf"{named} applies to additive models only.*--model additive"):
+        kind.from_toml(f"{AGE}{key}\n{TARGET}")
+    with pytest.raises(ParameterError, match="interactions applies to additive models only"):
+        kind.from_toml(f"interactions = []\n{AGE}{TARGET}")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f'interactions = "age"\n{AGE}', "interactions must be a list of pairs"),
+        (f'interactions = [["age"]]\n{AGE}', r"interactions\[0\] must be two different columns"),
+        (f'interactions = [["age", "nobody"]]\n{AGE}', r"interactions\[0\] must name declared columns"),
+        (f"{AGE}bins = [18]", "must not be cut points"),
+        (f"{AGE}unit = -1", "unit"),
+        (f"{AGE}unti = 1", "Did you mean unit"),
+        (f"{AGE}[target]\nname = 'age'\nrange = [0, 1]", "predicted from itself"),
+        ("interactions = []", "no column is declared"),
+        ('[columns.age]\nlow = "FILL IN"\nhigh = 1', "this draft is not filled in"),
+    ],
+)
+def test_an_invalid_additive_schema_is_refused(text, words):
+    with pytest.raises(ParameterError, match=words):
+        AdditiveSchema.from_toml(text)

@@ -40,9 +40,9 @@ def _is_pure(event: "Event", account: "Account") -> bool:
 
 def _alternative_cost(account: "Account", request: "ChargedRequest") -> str:
     """Return the cost with Gaussian noise, where it is known."""
-    from dperm.cli.fit_request import FitRequest
+    from dperm.cli.fit_request import ModelFitRequest
 
-    if not isinstance(request, FitRequest):  # a private preparation never adds pure noise alone
+    if not isinstance(request, ModelFitRequest):  # a private preparation never adds pure noise alone
         return ""
     if not request.is_planned or request.delta == 0:
         return " with a --delta > 0" * (request.delta == 0)

@@ -10,7 +10,9 @@ from dperm.errors import DataError
 
 if TYPE_CHECKING:
     from dperm.data import PublicEncoder
+    from dperm.data.additive_encoder import AdditiveEncoder
     from dperm.data.canonical import CanonicalColumn
+    from dperm.data.schema import AnySchema
     from dperm.data.tables import Column
 
 SCHEMA_FILE = {
@@ -56,3 +58,29 @@ def features_of(
         if error.code not in remedies:
             raise
         raise type(error)(error.problem, remedy=remedies[error.code], code=error.code) from None
+
+
+def model_input(
+    schema: "AnySchema", table: "Mapping[str, Column | CanonicalColumn]", *, unseen: Unseen = "other"
+) -> Any:
+    """Return the input of a stored model: features of a linear model, or the table of an additive model.
+
+    An additive model encodes tables itself. Missing values and undeclared categories have effects of their own there.
+
+    Raises
+    ------
+    DataError
+        If ``unseen`` is "raise" and a value violates the schema.
+    """
+    from dperm.data.schema import AdditiveSchema
+
+    if not isinstance(schema, AdditiveSchema):
+        return features_of(schema.encoder, table, STORED_SCHEMA, unseen=unseen)
+    _require_kinds(schema.encoder, table, unseen)
+    return table
+
+
+def _require_kinds(encoder: "AdditiveEncoder", table: "Mapping[str, Column | CanonicalColumn]", unseen: Unseen) -> None:
+    """Raise DataError for text in a column of numbers and the reverse, if ``unseen`` is "raise"."""
+    if unseen == "raise":
+        encoder.places(table, unseen=unseen)

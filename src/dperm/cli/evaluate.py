@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dperm.cli.charging import Account
-    from dperm.data.schema import Schema
+    from dperm.data.schema import AnySchema
 
 HELP = """Evaluate MODEL on the records in DATA under a privacy guarantee, and charge the cost to a ledger.
 
@@ -145,7 +145,7 @@ def _require_new_records(account: "Account", estimator: Any, data: Path) -> None
         )
 
 
-def _target_name(target: str | None, schema: "Schema") -> str:
+def _target_name(target: str | None, schema: "AnySchema") -> str:
     """Return the column with the true labels: --target, or the target of the model."""
     assert schema.target is not None  # `load_with_schema` has checked it
     return schema.target.name if target is None else target

@@ -20,7 +20,7 @@ from dperm.errors import ParameterError
 if TYPE_CHECKING:
     from dperm.accounting.budget import Budget
     from dperm.cli.charging import Account, ContentCheck
-    from dperm.data.schema import Schema
+    from dperm.data.schema import AnySchema
     from dperm.evaluation import EvaluationPlan, Metrics
     from dperm.privacy import Release
 
@@ -61,7 +61,7 @@ class EvaluationRequest:
     output: ClassVar[str] = "-o"
     path: Path
     estimator: Any
-    schema: "Schema"
+    schema: "AnySchema"
     target: str
     epsilon: float
     delta: float
@@ -128,7 +128,7 @@ class EvaluationRequest:
 
     def run(self, files: tuple[Path, ...], budget: "Budget | None", content: "ContentCheck") -> "FinishedEvaluation":
         """Read the records, charge the budget, and return the metrics."""
-        from dperm.cli.encoding import STORED_SCHEMA, features_of
+        from dperm.cli.encoding import model_input
         from dperm.data.files import read_raw_table, read_table
 
         data, column = files[0], None if self.groups is None else next(iter(self.groups))
@@ -139,7 +139,7 @@ class EvaluationRequest:
         with progress_bar(f"Reading {data.name}") as progress, content.reading() as watch:
             table = read_table(data, columns, progress, watch, unseen="other", separator=self.separator)
         with spinner("Evaluating ..."):
-            features = features_of(self.schema.encoder, table, STORED_SCHEMA, unseen="other")
+            features = model_input(self.schema, table)
             done = self.metrics.set_params(ledger=budget)._measure(
                 self.estimator,
                 features,

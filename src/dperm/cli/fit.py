@@ -25,7 +25,7 @@ HELP = """Fit a private model to DATA, charge its privacy cost to a ledger, and 
 DATA is one file, several files of one table, or a quoted pattern. A fit with a schema reads DATA in row groups, so the
 table may be larger than memory. The result does not depend on --engine, --memory or --scratch. With --engine dask, the
 workers of a cluster read the files and hold the encoded records. Fits with --prepare, --holdout, --method bolt_on or
---method posterior read one file and hold it in memory.
+--method posterior read one file and hold it in memory, as does --model additive.
 
 A schema declares bounds, categories and classes; write it without looking at the data. "dperm schema draft" writes a
 draft to fill in. With --prepare, columns need not be declared: the kinds (numbers or categories), ranges, bins,
@@ -33,6 +33,9 @@ categories and labels of undeclared columns are found privately. The schema and 
 under one guarantee. Column names are public. Columns declared in the schema cost nothing. "dperm plan table" states the
 cost and the number of records needed. If the public number of records is too small for a private preparation, the fit
 is refused, unless --allow-few-records is given.
+
+With --model additive, the model is a sum of shape functions, one for each column and for each pair that the schema
+declares as interactions.
 
 With --holdout, each record is held out with the given probability, by a secret coin flip. The model is evaluated
 privately on the held-out records: accuracy, ROC curve and calibration, or the errors of a regression, each with an
@@ -71,6 +74,7 @@ def fit(
     most_classes: options.MostClasses = None,
     delta: options.DeltaOfFit = None,
     adjacency: options.Relation = None,
+    model: options.ModelName = "linear",
     method: options.MethodName = "auto",
     estimator: options.EstimatorName = None,
     schema: options.SchemaFile = None,
@@ -111,11 +115,17 @@ def fit(
         from dperm.cli.interrupts import Interrupts
 
         with Interrupts() as interrupts, note_nothing_charged(interrupts):
+            from dperm.cli.additive_fit import (
+                AdditiveFitRequest,
+                is_additive,
+                refuse_released_schema,
+                refuse_with_additive,
+            )
             from dperm.cli.charged_run import RunFiles, run_charged
             from dperm.cli.charging import Account, delta_of, relation_of
             from dperm.cli.declared_fit import declared_fit_request
             from dperm.cli.declared_groups import declared_groups
-            from dperm.cli.fit_request import IN_MEMORY, FitRequest, checked_privacy
+            from dperm.cli.fit_request import IN_MEMORY, FitRequest, checked_privacy, read_additive_schema
             from dperm.cli.prepared_columns import prepared_columns
             from dperm.cli.prepared_fit import (
                 PreparedFitRequest,
@@ -130,6 +140,20 @@ def fit(
             from dperm.data.files import separator_name
 
             paths = data_files(data)
+            reading = TableReading(engine, scheduler=scheduler, scratch=scratch, memory=memory)
+            additive = is_additive(model)
+            if additive:
+                linear_only = {
+                    "--prepare": prepare,
+                    "--holdout": holdout,
+                    "--groups": groups,
+                    "--estimator": estimator,
+                    "--quantile": quantile,
+                    "--diagnose": diagnose,
+                    **reading.given,
+                }
+                refuse_with_additive(linear_only)
+                only_file(paths, f"--model {model}")
             if diagnose:
                 from dperm.cli.diagnosis import print_diagnosis
 
@@ -138,7 +162,6 @@ def fit(
                 return
             size = checked_privacy(epsilon, seed, not_private=not_private)
             share, named = checked_holdout(holdout, groups), declared_groups(groups)
-            reading = TableReading(engine, scheduler=scheduler, scratch=scratch, memory=memory)
             if prepare or share or method in IN_MEMORY:
                 option = "--prepare" if prepare else "--holdout" if share else f"--method {method}"
                 only_file(paths, option, *([] if prepare or share else [OTHER_METHODS]))
@@ -177,27 +200,33 @@ def fit(
                     "--allow-few-records": allow_few_records,
                 }
                 refuse_options(preparing, PREPARE_ONLY)
-                declared = read_declared_schema(schema, target, paths[0])
-                released = None if schema is None else _checked_release(schema, not_private=not_private)
+                declared: Any
+                if additive:
+                    refuse_released_schema(schema)
+                    declared = read_additive_schema(schema, target, paths[0])
+                else:
+                    declared = read_declared_schema(schema, target, paths[0])
+                released = None if additive or schema is None else _checked_release(schema, not_private=not_private)
                 charged = Account.of(ledger, account, request_id)
                 common: dict[str, Any] = {
                     "epsilon": size,
                     "delta": delta_of(charged, delta),
                     "adjacency": relation_of(charged, adjacency),
                     "method": method,
-                    "estimator": estimator,
                     "clip": clip,
                     "n": n,
-                    "quantile": quantile,
                     "seed": seed,
                     "invalid": invalid_rows(invalid),
                 }
+                learner = {"estimator": estimator, "quantile": quantile}
                 name = separator_name(separator)
-                if share:
-                    common |= {"holdout": share, "groups": named}
+                if additive:
+                    request = AdditiveFitRequest(schema=declared, C=C, separator=name, **common)
+                elif share:
+                    common |= {**learner, "holdout": share, "groups": named}
                     request = declared_fit_request(declared, schema, C=C, released=released, separator=name, **common)
                 else:
-                    common |= {"schema_release": released, "reading": reading}
+                    common |= {**learner, "schema_release": released, "reading": reading}
                     request = FitRequest(schema=declared, C=C, separator=name, **common)
             inputs = (*paths, *([schema] if schema else []), *([Path(ledger)] if ledger else []))
             files = RunFiles(paths, out, account=charged, force=force, json=json, inputs=inputs)

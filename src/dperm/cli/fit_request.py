@@ -4,11 +4,12 @@
 
 import math
 import warnings
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from dperm.cli.model_options import ESTIMATORS
 from dperm.cli.running import first_read, progress_bar, spinner
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from dperm.data.columns import Unseen
     from dperm.data.encoded import EncodingFacts
     from dperm.data.encoded_table import EncodedTable
-    from dperm.data.schema import Schema, TargetSchema
+    from dperm.data.schema import AdditiveSchema, AnySchema, Schema, TargetSchema
+
+    _Schema = TypeVar("_Schema", Schema, AdditiveSchema)
     from dperm.methods.plan import Plan
 
 IN_MEMORY = ("bolt_on", "posterior")
@@ -34,8 +37,8 @@ STAND_IN = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitRequest:
-    """A fit: schema, guarantee and model.
+class ModelFitRequest(ABC):
+    """A fit with a complete schema: schema, guarantee and model. Subclasses choose the estimator and read the data.
 
     Attributes
     ----------
@@ -45,29 +48,21 @@ class FitRequest:
         Treatment of invalid labels, undeclared categories and missing values, "raise" or "drop", as in the estimators.
     separator
         Separator of the cells of a CSV file, by its name.
-    schema_release
-        Facts of the release of a privately found schema; None for a schema of declarations.
-    reading
-        Engine and memory. A request id is not bound to them, because results do not depend on them.
     """
 
     noun: ClassVar[str] = "model"
     output: ClassVar[str] = "--out"
-    schema: "Schema"
+    schema: "AnySchema"
     epsilon: float
     delta: float
     adjacency: str
     method: str
-    estimator: str | None
     C: float | None
     clip: float | None
     n: int | None
-    quantile: float | None
     seed: int | None = None
     invalid: str = "raise"
     separator: str = ","
-    schema_release: "Mapping[str, object] | None" = None
-    reading: TableReading = field(default_factory=TableReading)
 
     @property
     def unseen(self) -> "Unseen":
@@ -86,24 +81,13 @@ class FitRequest:
         """The unfitted estimator, always the same object: the fit runs its plan, checked before."""
         return self._new_model()
 
+    @abstractmethod
     def _new_model(self) -> Any:
-        kind = estimator_class(self.estimator, self.target, quantile=self.quantile)
-        given = {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "adjacency": self.adjacency,
-            "method": self.method,
-            "feature_norm": self.schema.encoder.norm,
-            "C": self.C,
-            "clip": self.clip,
-            "n": self.n,
-            "invalid": self.invalid,
-            "random_state": self.seed,
-        }
-        if self.quantile is not None:
-            given["quantile"] = self.quantile
-        labels = {"label_range": self.target.range} if self.target.classes is None else {"classes": self.target.classes}
-        return kind(**given, **labels)
+        """Return a new unfitted estimator."""
+
+    @abstractmethod
+    def run(self, files: tuple[Path, ...], budget: "Budget | None", content: "ContentCheck") -> "FittedModel":
+        """Read the data, charge the budget, and return the fitted model."""
 
     def plan(self) -> "Plan | None":
         """Return the plan of the fit; None if it needs the number of records, which is not known yet.
@@ -116,7 +100,7 @@ class FitRequest:
             return found
         finite = 1.0 if self.epsilon == math.inf else self.epsilon
         with warnings.catch_warnings(action="ignore"), suppress(AssumptionError):  # may hold for the true number
-            self._new_model().set_params(n=STAND_IN, epsilon=finite).plan(STAND_IN, self.features)
+            self._new_model().set_params(n=STAND_IN, epsilon=finite)._plan_ahead(STAND_IN, self.features)
         return None
 
     @property
@@ -138,18 +122,86 @@ class FitRequest:
             "C": self.C,
             "clip": self.clip,
             "n": self.n,
-            "quantile": self.quantile,
+            "quantile": self._quantile,
             "seed": self.seed,
             **later,
         }
+
+    @property
+    def _quantile(self) -> float | None:
+        """Quantile of the estimator; None for estimators without one."""
+        return None
 
     @property
     def largest_size(self) -> int:
         """Upper bound on the size of the model file in bytes."""
         from dperm.sklearn.files import largest_size
 
+        return largest_size(self.schema)
+
+    def stored_entry(self, path: Path) -> tuple[object, object]:
+        """Return request id and digest of the ledger entry in a model file; None without one."""
+        return model_entry(path)
+
+    @property
+    def features(self) -> int:
+        """Number of features after encoding."""
+        return len(self.schema.encoder.feature_names)
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether the plan needs no data; False for an infinite epsilon."""
+        return math.isfinite(self.epsilon) and (self.n is not None or self.adjacency == "add_remove")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitRequest(ModelFitRequest):
+    """A fit of a linear model.
+
+    Attributes
+    ----------
+    estimator, quantile
+        Options of the same names; None where they are left out.
+    schema_release
+        Facts of the release of a privately found schema; None for a schema of declarations.
+    reading
+        Engine and memory. A request id is not bound to them, because results do not depend on them.
+    """
+
+    schema: "Schema"
+    estimator: str | None
+    quantile: float | None
+    schema_release: "Mapping[str, object] | None" = None
+    reading: TableReading = field(default_factory=TableReading)
+
+    @property
+    def _quantile(self) -> float | None:
+        return self.quantile
+
+    @property
+    def largest_size(self) -> int:
+        """Upper bound on the size of the model file in bytes."""
         named = 0 if self.schema_release is None else 4 * len(self.schema.to_json())  # among the public facts
-        return largest_size(self.schema) + named
+        return super().largest_size + named
+
+    def _new_model(self) -> Any:
+        kind = estimator_class(self.estimator, self.target, quantile=self.quantile)
+        given = {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "adjacency": self.adjacency,
+            "method": self.method,
+            "feature_norm": self.schema.encoder.norm,
+            "C": self.C,
+            "clip": self.clip,
+            "n": self.n,
+            "invalid": self.invalid,
+            "random_state": self.seed,
+        }
+        if self.quantile is not None:
+            given["quantile"] = self.quantile
+        labels = {"label_range": self.target.range} if self.target.classes is None else {"classes": self.target.classes}
+        return kind(**given, **labels)
 
     def run(self, files: tuple[Path, ...], budget: "Budget | None", content: "ContentCheck") -> "FittedModel":
         """Read the data, charge the budget, and return the fitted model."""
@@ -209,29 +261,15 @@ class FitRequest:
         facts = self._facts(sparse=not isinstance(features, np.ndarray))
         return features if facts is None else encoded(features, facts), labels
 
-    def stored_entry(self, path: Path) -> tuple[object, object]:
-        """Return request id and digest of the ledger entry in a model file; None without one."""
-        return model_entry(path)
-
-    @property
-    def features(self) -> int:
-        """Number of features after encoding."""
-        return len(self.schema.encoder.feature_names)
-
-    @property
-    def is_planned(self) -> bool:
-        """Whether the plan needs no data; False for an infinite epsilon."""
-        return math.isfinite(self.epsilon) and (self.n is not None or self.adjacency == "add_remove")
-
 
 @dataclass(frozen=True)
 class FittedModel:
-    """Fitted linear model with its schema, as ``dperm fit`` stores it.
+    """Fitted model with its schema, as ``dperm fit`` stores it.
 
     Attributes
     ----------
     estimator
-        Fitted linear model of encoded tables.
+        Fitted linear model of encoded tables, or additive model.
     schema
         Its schema.
     table
@@ -239,7 +277,7 @@ class FittedModel:
     """
 
     estimator: Any
-    schema: "Schema"
+    schema: "AnySchema"
     table: Any = None
 
     @property
@@ -312,7 +350,20 @@ def read_schema(path: Path | None, target: str | None, data: Path | None) -> "Sc
     ParameterError
         If the schema declares another target.
     """
-    from dperm.data.schema import PLACEHOLDER, Schema
+    from dperm.data.schema import Schema
+
+    return _read_schema(Schema, path, target, data)
+
+
+def read_additive_schema(path: Path | None, target: str | None, data: Path | None) -> "AdditiveSchema":
+    """Return the schema of an additive model, with the errors of `read_schema`."""
+    from dperm.data.schema import AdditiveSchema
+
+    return _read_schema(AdditiveSchema, path, target, data)
+
+
+def _read_schema(kind: "type[_Schema]", path: Path | None, target: str | None, data: Path | None) -> "_Schema":
+    from dperm.data.schema import PLACEHOLDER
 
     try:
         if path is None:
@@ -320,7 +371,7 @@ def read_schema(path: Path | None, target: str | None, data: Path | None) -> "Sc
                 "--schema is missing: bounds, categories and classes would have to be taken from the data, which would "
                 "release something about them without noise."
             )
-        schema = Schema.load(path)
+        schema = kind.load(path)
         if schema.target is None:
             raise _undeclared_target()
     except LeakError as error:

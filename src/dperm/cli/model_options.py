@@ -10,6 +10,7 @@ import typer
 from dperm.cli.options import adjacency_names, number
 from dperm.cli.table_reading import DEFAULT_ENGINE, DEFAULT_MEMORY, ENGINES
 
+MODEL_NAMES = "linear|additive"
 ESTIMATORS = "logistic|svc|linear|huber|quantile"
 TABLE_HELP = "Table in a .csv, .parquet, .arrow or .feather file; CSV may be compressed, as in .csv.gz."
 EPSILON_HELP = "Privacy-loss bound epsilon, greater than 0; smaller is more private."
@@ -124,7 +125,17 @@ EstimatorName = Annotated[
         "--estimator",
         metavar=ESTIMATORS,
         show_default="logistic if the target has classes, linear if it has a range",
-        help="Kind of model.",
+        help="Kind of linear model.",
+    ),
+]
+ModelName = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        metavar=MODEL_NAMES,
+        autocompletion=lambda: MODEL_NAMES.split("|"),
+        help="Linear model, or additive model with a shape function for each column. An additive model reads one file "
+        "into memory, and its schema may have keys for additive models.",
     ),
 ]
 SchemaFile = Annotated[

@@ -16,7 +16,7 @@ from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
     from dperm.data.columns import Unseen
-    from dperm.data.schema import Schema
+    from dperm.data.schema import AnySchema
 
 HELP = """Predict the target of each record in DATA with MODEL, in the order of the records.
 
@@ -27,7 +27,8 @@ target column may be missing.
 
 Undeclared categories are encoded as "other". In CSV files, text in a numeric column is treated as a missing value.
 Missing values are encoded according to the "missing" or "impute" setting of the column. If the column lacks the setting
-that is needed, its features are 0. Numbers outside their bounds are clipped.
+that is needed, its features are 0. Numbers outside their bounds are clipped. In an additive model, missing values and
+undeclared categories have effects of their own.
 
 \b
 Examples:
@@ -92,7 +93,7 @@ def predict(
             typer.echo(_as_csv(columns), nl=False)
 
 
-def load_with_schema(path: Path) -> "tuple[Any, Schema]":
+def load_with_schema(path: Path) -> "tuple[Any, AnySchema]":
     """Return model and schema of a file; raise ParameterError if it has no schema with a target."""
     from dperm.sklearn.files import load_stored
 
@@ -110,20 +111,20 @@ def _require_probabilities(estimator: Any, wanted: bool) -> None:
 
 
 def _predicted(
-    estimator: Any, schema: "Schema", data: Path, probabilities: bool, unseen: "Unseen", separator: str
+    estimator: Any, schema: "AnySchema", data: Path, probabilities: bool, unseen: "Unseen", separator: str
 ) -> dict[str, list[Any]]:
     """Read the data and return the columns of predictions by name."""
-    from dperm.cli.encoding import STORED_SCHEMA, features_of
+    from dperm.cli.encoding import model_input
     from dperm.data.files import read_table
 
     with progress_bar(f"Reading {data.name}") as progress:
         table = read_table(data, schema.encoder.columns, progress, unseen=unseen, separator=separator)
     with spinner("Predicting ..."):
-        features = features_of(schema.encoder, table, STORED_SCHEMA, unseen=unseen)
+        features = model_input(schema, table, unseen=unseen)
         return _columns(estimator, schema, features, probabilities)
 
 
-def _columns(estimator: Any, schema: "Schema", features: Any, probabilities: bool) -> dict[str, list[Any]]:
+def _columns(estimator: Any, schema: "AnySchema", features: Any, probabilities: bool) -> dict[str, list[Any]]:
     assert schema.target is not None  # load_with_schema has checked it
     name = schema.target.name
     found = {name: estimator.predict(features).tolist()}

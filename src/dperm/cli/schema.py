@@ -14,7 +14,7 @@ from dperm.cli.outcome import note_nothing_charged
 from dperm.cli.running import reported_errors
 
 if TYPE_CHECKING:
-    from dperm.data.schema import Schema
+    from dperm.data.schema import AnySchema
 
 HELP = """Draft, check or privately find the schema of a table: bounds, categories and classes in a TOML file.
 
@@ -62,6 +62,7 @@ Examples:
   dperm schema fit data.csv --epsilon 3 --delta 1e-6 --target pay --task regression --ledger census.ledger -o pay.found
   dperm schema fit data.csv --epsilon 3 --adjacency add_remove --exclude name -o found.toml --json
 """
+ADDITIVE = "additive only, because of keys that linear models do not have: dperm fit --model additive"
 
 app = typer.Typer(name="schema", help=HELP, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -118,9 +119,9 @@ def check(
     """Check a schema, and the columns of a file."""
     with reported_errors():
         from dperm.cli.output import print_json
-        from dperm.data.schema import Schema
+        from dperm.data.schema import load_schema
 
-        found = Schema.load(schema)
+        found = load_schema(schema)
         unused = [] if data is None else _compared(found, data, separator)
         if json:
             print_json(_as_data(found, unused))
@@ -201,7 +202,7 @@ def fit(
             run_charged(request, files, interrupts, repeatable=request_id is not None)
 
 
-def _compared(schema: "Schema", data: Path, separator: str) -> list[str]:
+def _compared(schema: "AnySchema", data: Path, separator: str) -> list[str]:
     """Return the unused columns of a file; refuses a file without a declared column."""
     from dperm.data.files import require_columns, table_file
 
@@ -212,7 +213,7 @@ def _compared(schema: "Schema", data: Path, separator: str) -> list[str]:
     return [name for name in names if name not in wanted]
 
 
-def _as_data(schema: "Schema", unused: list[str]) -> dict[str, object]:
+def _as_data(schema: "AnySchema", unused: list[str]) -> dict[str, object]:
     from json import loads
 
     known = loads(schema.to_json())
@@ -225,14 +226,16 @@ def _as_data(schema: "Schema", unused: list[str]) -> dict[str, object]:
     }
 
 
-def _print_facts(path: Path, schema: "Schema", data: Path | None, unused: list[str]) -> None:
+def _print_facts(path: Path, schema: "AnySchema", data: Path | None, unused: list[str]) -> None:
     from dperm.cli.output import print_facts
+    from dperm.data.schema import AdditiveSchema
 
     target, encoder = schema.target, schema.encoder
     typer.echo(f"{path} is a valid schema.")
     print_facts(
         [
             ("columns", ", ".join(encoder.columns)),
+            *([("model", ADDITIVE)] if isinstance(schema, AdditiveSchema) else []),
             ("target", "not declared; a fit needs one" if target is None else _format_target(schema)),
             ("features", str(len(encoder.feature_names))),
             ("norm", f"at most {encoder.norm:.6g} for every row"),
@@ -241,7 +244,7 @@ def _print_facts(path: Path, schema: "Schema", data: Path | None, unused: list[s
     )
 
 
-def _format_target(schema: "Schema") -> str:
+def _format_target(schema: "AnySchema") -> str:
     target = schema.target
     assert target is not None
     if target.range is not None:

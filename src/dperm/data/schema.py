@@ -19,7 +19,18 @@
     name = "income"
     classes = ["<=50K", ">50K"]            # or range = [0, 5000] for a number
 
-The columns have the order of the features.
+The columns have the order of the features. `AdditiveSchema` has further keys for additive models::
+
+    interactions = [["age", "work"]]       # pairs of columns with a joint effect
+
+    [columns.gain]
+    low = 0
+    high = 100000
+    unit = 1000                            # scale linear below this number, and logarithmic above it
+    special = [0, 99999]                   # values with an effect of their own
+    detail = 0.6                           # share of the cells of a step function
+    bins = 256                             # number of cells
+    weight = 2                             # relative weight; also of a column with categories
 """
 
 import difflib
@@ -33,6 +44,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dperm.checks import shown
+from dperm.data.additive_encoder import AdditiveEncoder
 from dperm.data.columns import AnyColumn, Categorical, Numeric, declared_fields
 from dperm.data.encoder import PublicEncoder
 from dperm.data.space import checked_pair
@@ -43,9 +55,21 @@ _Read = TypeVar("_Read")
 VERSION = 1
 PLACEHOLDER = "FILL IN"
 """Text of a draft to be replaced by the user. A schema that still contains it is refused."""
-KEYS = {"low": Numeric, "high": Numeric, "bins": Numeric, "categories": Categorical, "other": Categorical}
+KEYS = {
+    "low": Numeric,
+    "high": Numeric,
+    "bins": Numeric,
+    "unit": Numeric,
+    "special": Numeric,
+    "detail": Numeric,
+    "period": Numeric,
+    "categories": Categorical,
+    "other": Categorical,
+}
 """Keys that tell the kind of a column."""
-SHARED_KEYS = ("impute", "missing", "canonical")
+SHARED_KEYS = ("impute", "missing", "canonical", "weight")
+INTERACTIONS = "interactions"
+"""Key of the pairs of columns with a joint effect in an additive model."""
 FROM_DATA = (
     "Without it, bounds would have to be taken from the data, and would show something about them before any noise is "
     "drawn. Declare values known without the data"
@@ -140,10 +164,7 @@ class Schema:
 
     def __post_init__(self) -> None:
         """Check that the target is not a feature too."""
-        if self.target is not None and self.target.name in self.encoder.columns:
-            name = shown(self.target.name)
-            problem = f"the target {name} is declared under columns too, so it would be predicted from itself."
-            raise ParameterError(problem, remedy="Remove it from the columns.")
+        _require_apart(self.target, self.encoder.columns)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Schema":
@@ -165,21 +186,17 @@ class Schema:
         LeakError
             If a column has no declaration, or a draft was not filled in.
         ParameterError
-            If the text is not TOML, or a declaration is invalid.
+            If the text is not TOML, or a declaration is invalid or for additive models only.
         """
         data = _toml(text)
         try:
-            return cls(PublicEncoder(_columns(data.get("columns"))), _target(data.get("target")))
+            return cls(PublicEncoder(_linear_columns(data)), _target(data.get("target")))
         except LeakError as error:
-            if PLACEHOLDER not in text:
-                raise
-            raise LeakError(f"this draft is not filled in: {error}", remedy=FILL_IN) from None
+            raise _of_draft(error, text) from None
 
     def to_json(self) -> str:
         """Return the schema, which is public, as one line of JSON with a format version."""
-        target = None if self.target is None else self.target.to_data()
-        data = {"dperm_schema": VERSION, "encoder": json.loads(self.encoder.to_json()), "target": target}
-        return json.dumps(data, allow_nan=False)
+        return _schema_json(self.encoder.to_json(), self.target)
 
     def to_toml(self) -> str:
         """Return the schema as the text of a TOML file, which `from_toml` reads back as an equal schema.
@@ -191,10 +208,7 @@ class Schema:
         ParameterError
             If a name or a category cannot be encoded as UTF-8.
         """
-        tables = {f"columns.{toml_key(name)}": _toml_fields(column) for name, column in self.encoder.columns.items()}
-        if self.target is not None:
-            tables["target"] = self.target.to_data()
-        return "\n".join(_toml_table(head, given) for head, given in tables.items())
+        return _toml_tables(self.encoder.columns, self.target)
 
     @property
     def digest(self) -> str:
@@ -204,11 +218,128 @@ class Schema:
     @classmethod
     def from_json(cls, text: str) -> "Schema":
         """Return the schema stored by ``to_json``; raise ParameterError for any other JSON."""
-        data = json.loads(text)
-        if not isinstance(data, dict) or data.get("dperm_schema") != VERSION or set(data) != _PARTS:
-            rule = f'must be JSON written by Schema.to_json, with "dperm_schema": {VERSION}'
-            raise ParameterError(argument="text", rule=rule)
-        return cls(PublicEncoder.from_json(json.dumps(data["encoder"])), _target(data["target"]))
+        encoder, target = _schema_parts(text)
+        return cls(PublicEncoder.from_json(encoder), target)
+
+
+@dataclass(frozen=True)
+class AdditiveSchema:
+    """Declared columns and pairs of an additive model, and the declared target, if there is one.
+
+    The TOML file has the keys of `Schema` and those for additive models.
+
+    Attributes
+    ----------
+    encoder
+        Encoder of the declared columns and pairs.
+    target
+        Declaration of the column to predict; None for prediction alone.
+
+    Raises
+    ------
+    ParameterError
+        If the target is also declared as a column.
+
+    Examples
+    --------
+    >>> schema = AdditiveSchema.from_toml(
+    ...     '''
+    ...     [columns.gain]
+    ...     low = 0
+    ...     high = 100000
+    ...     unit = 1000
+    ...     special = [0]
+    ...     '''
+    ... )
+    >>> schema.encoder.columns["gain"]
+    Numeric(low=0.0, high=100000.0, impute=None, unit=1000.0, special=(0.0,))
+    >>> AdditiveSchema.from_json(schema.to_json()) == schema
+    True
+    """
+
+    encoder: AdditiveEncoder
+    target: TargetSchema | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the target is not a term too."""
+        _require_apart(self.target, self.encoder.columns)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "AdditiveSchema":
+        """Return the schema in a TOML file.
+
+        Raises
+        ------
+        LeakError, ParameterError
+            As `from_toml` does; the message begins with the path.
+        """
+        return _loaded(Path(path), cls.from_toml)
+
+    @classmethod
+    def from_toml(cls, text: str) -> "AdditiveSchema":
+        """Return the schema declared by the TOML ``text``.
+
+        Raises
+        ------
+        LeakError
+            If a column has no declaration, or a draft was not filled in.
+        ParameterError
+            If the text is not TOML, or a declaration is invalid.
+        """
+        data = _toml(text)
+        try:
+            return cls(_additive_encoder(_columns(data.get("columns")), data), _target(data.get("target")))
+        except LeakError as error:
+            raise _of_draft(error, text) from None
+
+    def to_json(self) -> str:
+        """Return the schema, which is public, as one line of JSON with a format version."""
+        return _schema_json(self.encoder.to_json(), self.target)
+
+    def to_toml(self) -> str:
+        """Return the schema as the text of a TOML file, which `from_toml` reads back as an equal schema.
+
+        Raises
+        ------
+        ParameterError
+            If a name or a category cannot be encoded as UTF-8.
+        """
+        pairs = [list(pair) for pair in self.encoder.pairs]
+        declared = f"{INTERACTIONS} = {toml_value(pairs)}\n\n" if pairs else ""
+        return declared + _toml_tables(self.encoder.columns, self.target)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 digest of the JSON, by which a model refers to its schema."""
+        return text_digest(self.to_json())
+
+    @classmethod
+    def from_json(cls, text: str) -> "AdditiveSchema":
+        """Return the schema stored by ``to_json``; raise ParameterError for any other JSON."""
+        encoder, target = _schema_parts(text)
+        return cls(AdditiveEncoder.from_json(encoder), target)
+
+
+AnySchema = Schema | AdditiveSchema
+
+
+def load_schema(path: str | os.PathLike[str]) -> AnySchema:
+    """Return the schema in a TOML file: an `AdditiveSchema` if it has keys for additive models, otherwise a `Schema`.
+
+    Raises
+    ------
+    LeakError, ParameterError
+        As `Schema.from_toml` does; the message begins with the path.
+    """
+    return _loaded(Path(path), lambda text: (AdditiveSchema if _is_additive(text) else Schema).from_toml(text))
+
+
+def schema_from_json(text: str) -> AnySchema:
+    """Return the schema stored by ``to_json`` of either class; raise ParameterError for any other JSON."""
+    data = json.loads(text)
+    encoder = data.get("encoder") if isinstance(data, dict) else None
+    is_additive = isinstance(encoder, dict) and "dperm_additive_encoder" in encoder
+    return AdditiveSchema.from_json(text) if is_additive else Schema.from_json(text)
 
 
 @dataclass(frozen=True)
@@ -244,7 +375,7 @@ class PartialSchema:
         """Return the declarations in the TOML ``text``, with the errors of `load`."""
         data = _toml(text)
         try:
-            columns = _columns(data["columns"]) if data.get("columns") else {}
+            columns = _linear_columns(data) if data.get("columns") else {}
             found = cls(PublicEncoder(columns).columns if columns else {}, _target(data.get("target")))
         except LeakError as error:
             remedy = "Declare it, or delete it, so that it is prepared privately."
@@ -282,8 +413,76 @@ def _toml(text: str) -> dict[str, Any]:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ParameterError(f"this is not TOML: {error}.") from None
-    _known("the schema", data, ("columns", "target"))
+    _known("the schema", data, ("columns", "target", INTERACTIONS))
     return data
+
+
+def _is_additive(text: str) -> bool:
+    """Whether a schema file has keys for additive models; its declarations are checked when they are read."""
+    data = _toml(text)
+    return INTERACTIONS in data or bool(_additive_keys(_columns(data.get("columns"))))
+
+
+def _additive_keys(columns: Mapping[str, AnyColumn]) -> list[str]:
+    return [f"columns.{name}.{key}" for name, column in columns.items() for key in column.additive_fields]
+
+
+def _linear_columns(data: Mapping[str, Any]) -> dict[str, AnyColumn]:
+    """Return the declarations of the columns of a linear model.
+
+    Raises
+    ------
+    ParameterError
+        If a key applies to additive models only.
+    """
+    columns = _columns(data.get("columns"))
+    named = [*([INTERACTIONS] if INTERACTIONS in data else []), *_additive_keys(columns)]
+    if named:
+        problem = f"{named[0]} applies to additive models only."
+        raise ParameterError(problem, remedy="Fit one with dperm fit --model additive, or remove this key.")
+    return columns
+
+
+def _additive_encoder(columns: Mapping[str, AnyColumn], data: Mapping[str, Any]) -> AdditiveEncoder:
+    """Return the encoder of the declared columns and pairs, with errors in the words of the file."""
+    pairs = data.get(INTERACTIONS, [])
+    try:
+        return AdditiveEncoder(columns, tuple(pairs) if isinstance(pairs, list) else pairs)
+    except ParameterError as error:
+        if not error.argument.startswith("pairs"):
+            raise
+        renamed = INTERACTIONS + error.argument.removeprefix("pairs")
+        remedy = f'Give pairs of declared columns, such as {INTERACTIONS} = [["hour", "workingday"]].'
+        raise ParameterError(argument=renamed, rule=error.rule, got=error.got, remedy=remedy) from None
+
+
+def _of_draft(error: LeakError, text: str) -> LeakError:
+    """Return the error with the remedy for a draft, if the text still is one."""
+    if PLACEHOLDER not in text:
+        return error
+    return LeakError(f"this draft is not filled in: {error}", remedy=FILL_IN)
+
+
+def _require_apart(target: TargetSchema | None, columns: Mapping[str, AnyColumn]) -> None:
+    """Raise ParameterError if the target is declared as a column too."""
+    if target is not None and target.name in columns:
+        name = shown(target.name)
+        problem = f"the target {name} is declared under columns too, so it would be predicted from itself."
+        raise ParameterError(problem, remedy="Remove it from the columns.")
+
+
+def _schema_json(encoder: str, target: TargetSchema | None) -> str:
+    found = None if target is None else target.to_data()
+    return json.dumps({"dperm_schema": VERSION, "encoder": json.loads(encoder), "target": found}, allow_nan=False)
+
+
+def _schema_parts(text: str) -> tuple[str, TargetSchema | None]:
+    """Return the JSON of the encoder, and the target, of a schema in JSON."""
+    data = json.loads(text)
+    if not isinstance(data, dict) or data.get("dperm_schema") != VERSION or set(data) != _PARTS:
+        rule = f'must be JSON written by Schema.to_json, with "dperm_schema": {VERSION}'
+        raise ParameterError(argument="text", rule=rule)
+    return json.dumps(data["encoder"]), _target(data["target"])
 
 
 def text_digest(text: str) -> str:
@@ -294,6 +493,13 @@ def text_digest(text: str) -> str:
 def _toml_fields(column: AnyColumn) -> dict[str, object]:
     """Return the fields of a declaration that a schema file has: TOML has no null, and false is the default."""
     return {name: value for name, value in declared_fields(column).items() if value is not None and value is not False}
+
+
+def _toml_tables(columns: Mapping[str, AnyColumn], target: TargetSchema | None) -> str:
+    tables = {f"columns.{toml_key(name)}": _toml_fields(column) for name, column in columns.items()}
+    if target is not None:
+        tables["target"] = target.to_data()
+    return "\n".join(_toml_table(head, given) for head, given in tables.items())
 
 
 def _toml_table(head: str, given: Mapping[str, object]) -> str:

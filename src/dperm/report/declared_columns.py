@@ -3,9 +3,10 @@
 """Declarations of columns and target as texts, for the data domain of a statement."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from dperm.data.columns import AnyColumn, Categorical, Numeric
-from dperm.data.schema import Schema, TargetSchema
+from dperm.data.schema import AdditiveSchema, AnySchema, TargetSchema
 from dperm.presentation.numbers import format_number
 from dperm.report.run_facts import PREPARATION
 from dperm.report.schema_facts import ENCODERS
@@ -23,7 +24,7 @@ SEPARATE = (
 )
 
 
-def describe_schema(schema: Schema, public: Mapping[str, object]) -> list[str]:
+def describe_schema(schema: AnySchema, public: Mapping[str, object]) -> list[str]:
     """Return the declarations of a schema as texts, one for each column and for the target.
 
     Parameters
@@ -38,7 +39,7 @@ def describe_schema(schema: Schema, public: Mapping[str, object]) -> list[str]:
     declared = preparation.get("declared", ()) if isinstance(preparation, Mapping) else ()
     prepared = preparation.get("columns", ()) if isinstance(preparation, Mapping) else ()
     found = {name for name, column in schema.encoder.columns.items() if column.canonical and name not in declared}
-    columns = [_describe(name, column, is_found=name in found) for name, column in schema.encoder.columns.items()]
+    columns = [_describe(name, column, is_found=name in found) for name, column in _columns(schema).items()]
     encoders = public.get(ENCODERS)
     listed = encoders if isinstance(encoders, list) else []
     known = PREPARATION in public or any(isinstance(one, Mapping) and "guarantee" in one for one in listed)
@@ -50,7 +51,19 @@ def describe_schema(schema: Schema, public: Mapping[str, object]) -> list[str]:
     return [*columns, *target, *empty, *([SEPARATE] if separate else [])]
 
 
-def _is_left_out(schema: Schema, name: str) -> bool:
+def _columns(schema: AnySchema) -> Mapping[str, AnyColumn]:
+    """Return the declarations; those of an additive model with its treatment of missing and undeclared values."""
+    if not isinstance(schema, AdditiveSchema):
+        return schema.encoder.columns
+    return {
+        name: replace(column, missing=False, other=True)
+        if isinstance(column, Categorical)
+        else replace(column, missing=column.impute is None)
+        for name, column in schema.encoder.columns.items()
+    }
+
+
+def _is_left_out(schema: AnySchema, name: str) -> bool:
     """Whether the encoder has no value and no range of a prepared column."""
     column = schema.encoder.columns.get(name)
     return column is None or (isinstance(column, Categorical) and not column.categories)

@@ -16,7 +16,7 @@ import numpy as np
 from dperm.data.arrays import Floats
 from dperm.data.encoder import checked_columns, columns_from_data
 from dperm.data.labels import declared_classes
-from dperm.data.schema import Schema, text_digest
+from dperm.data.schema import AdditiveSchema, AnySchema, text_digest
 from dperm.data.space import FeatureSpace
 from dperm.privacy import Record
 from dperm.privacy.digest import digest
@@ -74,16 +74,19 @@ def require_consistent(
     _require_released(estimator, fitted, space=space, labels=labels, form=form, stored=stored)
 
 
-def require_schema(schema: Schema, text: str, fitted: FitResult, *, form: int) -> None:
+def require_schema(schema: AnySchema, text: str, fitted: FitResult, *, form: int) -> None:
     """Check that a schema belongs to the model; ``text`` is its JSON in the file, ``form`` the file's format.
 
     Raises
     ------
     ValueError
-        If features, norm, target or digest are those of a different model.
+        If features or terms, norm, target or digest are those of a different model.
     """
     public, target, encoder = fitted.public, schema.target, schema.encoder
-    _require(list(encoder.feature_names) == public["columns"], "the schema has other features")
+    if isinstance(schema, AdditiveSchema):
+        _require(_encoder_digest(public) == text_digest(encoder.to_json()), "the schema has other terms")
+    else:
+        _require(list(encoder.feature_names) == public["columns"], "the schema has other features")
     # a pipeline may declare another norm than that of its encoder, to which its fit scaled the rows down
     _require(ENCODERS in public or _fits_norm(public, encoder.norm), "the schema has another norm")
     _require(target is not None, "the schema has no target")
@@ -93,6 +96,11 @@ def require_schema(schema: Schema, text: str, fitted: FitResult, *, form: int) -
     _require((None if target.range is None else list(target.range)) == public.get("label_range"), "another range")
     noted = public.get("schema_digest")
     _require(noted == text_digest(text) or (noted is None and form < 3), "the schema is not that of the fit")
+
+
+def _encoder_digest(public: Mapping[str, Any]) -> object:
+    """Return the digest of the encoder of an additive model, as its public facts name it."""
+    return public[ENCODERS][0]["encoder_digest"]
 
 
 def _fits_norm(public: Mapping[str, Any], longest: float) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from dperm.data.columns import Unseen
 from dperm.data.encoder import PublicEncoder
-from dperm.data.schema import Schema, text_digest
+from dperm.data.schema import AdditiveSchema, AnySchema, Schema, schema_from_json, text_digest
 from dperm.errors import DpermError, ModelFormatError, ParameterError
 from dperm.presentation.spelling import arg
 from dperm.privacy import Record
@@ -42,14 +42,14 @@ class StoredModel:
     """Contents of a model file: a fitted estimator, and the schema that encodes tables for it, if there is one."""
 
     estimator: Any
-    schema: Schema | None = None
+    schema: AnySchema | None = None
 
 
 def save(
     estimator: Any,
     path: str | os.PathLike[str],
     *,
-    schema: Schema | None = None,
+    schema: AnySchema | None = None,
     overwrite: bool = True,
     allocated: Path | None = None,
 ) -> None:
@@ -62,14 +62,14 @@ def save(
     path
         File to write.
     schema
-        Schema to store in the file, so that the stored model predicts from tables. The record then receives the feature
-        names.
+        Schema to store in the file, so that the stored model predicts from tables. The record then receives its digest,
+        and the feature names of a linear model.
     overwrite
         Whether to replace an existing file; otherwise FileExistsError is raised.
     allocated
         File of `dperm.report.whole_file.allocated_file` beside ``path``, to be filled.
     """
-    fitted: FitResult = estimator._fitted if schema is None else _with_feature_names(estimator._fitted, schema)
+    fitted: FitResult = estimator._fitted if schema is None else _with_schema(estimator._fitted, schema)
     names = getattr(estimator, "feature_names_in_", None)
     data = {
         "parameters": plain_parameters(estimator._parameters, str(fitted.public["method"])),
@@ -94,7 +94,7 @@ def save(
     write_model(path, model, overwrite=overwrite, allocated=allocated)
 
 
-def largest_size(schema: Schema) -> int:
+def largest_size(schema: AnySchema) -> int:
     """Return an upper bound on the size in bytes of a model with this schema, before the fit.
 
     The bound counts the arrays, the names, and a fixed allowance for parameters, record and receipt.
@@ -115,7 +115,7 @@ def load(kind: type[Estimator], path: str | os.PathLike[str]) -> Estimator:
         If the file holds another class, has a schema, is damaged, or was written by a newer version.
     """
     file = read_model(path)
-    if file.data.get("schema") is not None:
+    if file.data.get("schema") is not None and not getattr(kind, "encodes_tables", False):
         raise _refusal(
             path,
             f"it was fitted to a table through a schema, and {kind.__name__} would predict raw features wrongly",
@@ -149,7 +149,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         If the file holds no model, is damaged, or was written by a newer version.
     """
     stored = load_stored(path)
-    return stored.estimator if stored.schema is None else _pipeline(stored.estimator, stored.schema.encoder)
+    if not isinstance(stored.schema, Schema):  # an additive model encodes tables itself
+        return stored.estimator
+    return _pipeline(stored.estimator, stored.schema.encoder)
 
 
 def save_model(pipeline: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -270,20 +272,20 @@ def _options(public: Mapping[str, Any], encoder: PublicEncoder) -> tuple[bool, U
     return prefers_sparse(encoder), "other"
 
 
-def _schema(file: ModelFile, fitted: FitResult) -> Schema | None:
+def _schema(file: ModelFile, fitted: FitResult) -> AnySchema | None:
     """Return the schema of the file after checking it; None before version 0.5 and for a model saved alone."""
     text = file.data.get("schema")
     if text is None:
         return None
-    schema = Schema.from_json(text)
+    schema = schema_from_json(text)
     require_schema(schema, text, fitted, form=file.form)
     return schema
 
 
-def _with_feature_names(fitted: FitResult, schema: Schema) -> FitResult:
-    """Return the result with the feature names and the schema's digest among its public facts."""
-    public = {**fitted.public, "columns": list(schema.encoder.feature_names), "schema_digest": schema.digest}
-    return fitted.with_public(public)
+def _with_schema(fitted: FitResult, schema: AnySchema) -> FitResult:
+    """Return the result with the schema's digest among its public facts, and the feature names of a linear model."""
+    names = {} if isinstance(schema, AdditiveSchema) else {"columns": list(schema.encoder.feature_names)}
+    return fitted.with_public({**fitted.public, **names, "schema_digest": schema.digest})
 
 
 class _Columns:

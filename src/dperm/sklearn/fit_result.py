@@ -18,7 +18,7 @@ from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData, enforce
 from dperm.data.canonical import cell_labels
 from dperm.data.row_encoder import require_rows
-from dperm.data.schema import Schema
+from dperm.data.schema import AnySchema
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes, LabelKind
 from dperm.erm.spec import ProblemSpec
@@ -155,7 +155,7 @@ class FitResult:
     release: "Release[Floats | None] | None" = None
     facts: Mapping[str, object] = field(default_factory=dict)
     plan: "Plan | None" = None
-    schema: Schema | None = None
+    schema: AnySchema | None = None
 
     def __post_init__(self) -> None:
         """Check that the shapes match, since arrays may come from a damaged file."""

@@ -123,6 +123,7 @@ def fit(
     delta: models.Delta = None,
     adjacency: models.Relation = None,
     n: options.Rows = None,
+    model: models.ModelName = "linear",
     method: models.MethodName = "auto",
     estimator: models.EstimatorName = None,
     C: models.RegularizationC = None,
@@ -142,9 +143,10 @@ def fit(
         from dperm.cli.plan.fit_plan import FitPlanOptions, show_fit_plan
 
         privacy = PrivacyOptions(epsilon, delta, adjacency)
-        model = FitPlanOptions(
+        planned = FitPlanOptions(
             schema=schema,
             n=n,
+            model=model,
             method=method,
             estimator=estimator,
             C=C,
@@ -158,7 +160,7 @@ def fit(
             write_event=write_event,
             force=force,
         )
-        show_fit_plan(privacy, model, as_json=json)
+        show_fit_plan(privacy, planned, as_json=json)
 
 
 @app.command(

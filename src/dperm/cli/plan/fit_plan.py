@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dperm.accounting.event import Event
     from dperm.cli.charging import Account
     from dperm.cli.declared_fit import DeclaredFitRequest
-    from dperm.cli.fit_request import FitRequest
+    from dperm.cli.fit_request import FitRequest, ModelFitRequest
     from dperm.cli.plan.outlook import OutlookOptions, OutlookRequest, OutlookResult
     from dperm.methods.plan import Plan
     from dperm.privacy.profile import PrivacyProfile
@@ -42,8 +42,17 @@ class FitPlanOptions:
     force: bool
     holdout: float | None = None
     groups: str | None = None
+    model: str = "linear"
 
-    def request(self, privacy: PrivacyOptions, account: "Account | None") -> "FitRequest":
+    def __post_init__(self) -> None:
+        """Refuse options of linear models for an additive model."""
+        from dperm.cli.additive_fit import is_additive, refuse_with_additive
+
+        if is_additive(self.model):
+            given = {"--holdout": self.holdout, "--groups": self.groups}
+            refuse_with_additive({**given, "--estimator": self.estimator, "--quantile": self.quantile})
+
+    def request(self, privacy: PrivacyOptions, account: "Account | None") -> "ModelFitRequest":
         """Return the fit to plan.
 
         Raises
@@ -51,26 +60,31 @@ class FitPlanOptions:
         ParameterError
             If --n is missing under replace_one.
         """
+        from dperm.cli.additive_fit import AdditiveFitRequest, is_additive, refuse_released_schema
         from dperm.cli.charging import delta_of, relation_of
-        from dperm.cli.fit_request import FitRequest, read_schema
+        from dperm.cli.fit_request import FitRequest, read_additive_schema, read_schema
 
-        request = FitRequest(
-            schema=read_schema(self.schema, None, None),
-            epsilon=privacy.size,
-            delta=delta_of(account, privacy.delta),
-            adjacency=relation_of(account, privacy.adjacency),
-            method=self.method,
-            estimator=self.estimator,
-            C=self.C,
-            clip=self.clip,
-            n=self.n,
-            quantile=self.quantile,
-        )
+        common: dict[str, Any] = {
+            "epsilon": privacy.size,
+            "delta": delta_of(account, privacy.delta),
+            "adjacency": relation_of(account, privacy.adjacency),
+            "method": self.method,
+            "C": self.C,
+            "clip": self.clip,
+            "n": self.n,
+        }
+        request: ModelFitRequest
+        if is_additive(self.model):
+            refuse_released_schema(self.schema)
+            request = AdditiveFitRequest(schema=read_additive_schema(self.schema, None, None), **common)
+        else:
+            learner: dict[str, Any] = {"estimator": self.estimator, "quantile": self.quantile}
+            request = FitRequest(schema=read_schema(self.schema, None, None), **common, **learner)
         require_planned(request)
         return request
 
 
-def require_planned(request: "FitRequest | DeclaredFitRequest") -> None:
+def require_planned(request: "ModelFitRequest | DeclaredFitRequest") -> None:
     """Raise ParameterError if --n is missing under replace_one."""
     if not request.is_planned:
         raise ParameterError(
@@ -98,7 +112,7 @@ def show_fit_plan(
         show_evaluated_plan(evaluated_request(privacy, options, account, share), account, options, as_json=as_json)
         return
     request = options.request(privacy, account)
-    wanted = None if outlook is None else _outlook_request(outlook, request)
+    wanted = None if outlook is None else _outlook_request(outlook, _linear(request))
     found = request.plan()
     assert found is not None
     if options.write_event is not None:
@@ -107,6 +121,14 @@ def show_fit_plan(
     (_print_json if as_json else _print_facts)(planned)
     if not planned.price.get("covered", True):
         raise typer.Exit(REFUSED)
+
+
+def _linear(request: "ModelFitRequest") -> "FitRequest":
+    """Return the request of a linear model; --expect has no other."""
+    from dperm.cli.fit_request import FitRequest
+
+    assert isinstance(request, FitRequest)  # the old spelling, which has --expect, has no --model
+    return request
 
 
 def _outlook_request(options: "OutlookOptions", request: "FitRequest") -> "OutlookRequest":
@@ -141,7 +163,7 @@ class _PricedPlan:
     """A plan with its price and, if requested, its expected accuracy."""
 
     plan: "Plan"
-    request: "FitRequest"
+    request: "ModelFitRequest"
     account: "Account | None"
     outlook: "OutlookResult | None"
 
