@@ -364,9 +364,9 @@ def test_a_column_of_one_category_and_one_of_none():
 def test_the_budget_is_checked_before_the_cells_are_read():
     """With an exhausted budget, no error about the data can be learnt."""
     poor = MemoryBudget(ApproxDP(0.5, 1e-7, "replace_one"), blocks=1)
-    table = {"age": np.arange(60.0), "sex": ["x"] * 60}
+    table = {"age": np.arange(3000.0), "sex": ["x"] * 3000}
     terms = {"age": Numeric(0, 100), "sex": Numeric(0, 1)}
     with pytest.raises(BudgetError):
-        PrivateAdditiveClassifier(terms=terms, classes=(0, 1), ledger=poor).fit(table, np.arange(60) % 2)
+        PrivateAdditiveClassifier(terms=terms, classes=(0, 1), ledger=poor).fit(table, np.arange(3000) % 2)
     with pytest.raises(DataError, match="sex"):
-        PrivateAdditiveClassifier(terms=terms, classes=(0, 1)).fit(table, np.arange(60) % 2)
+        PrivateAdditiveClassifier(terms=terms, classes=(0, 1)).fit(table, np.arange(3000) % 2)
