@@ -11,6 +11,7 @@ import pytest
 from additive_tables import TERMS, classifier, records, regressor
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 from dperm.errors import ModelFormatError, ParameterError
 from dperm.report.model_file import ModelFile, read_model, write_model
@@ -145,6 +146,12 @@ def test_shapes_cannot_be_changed_in_place(fitted):
     for model in (fitted, copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
         with pytest.raises(ValueError, match="read-only"):
             model.shape_functions_["age"].values[0] = 1.0
+        with pytest.raises(TypeError, match="item assignment"):
+            model.shape_functions_["age"] = model.shape_functions_["sex"]
+        with pytest.raises(AttributeError, match="shape_functions_"):
+            model.shape_functions_ = {}
+    with pytest.raises(NotFittedError):
+        _ = classifier().shape_functions_
 
 
 # Tables

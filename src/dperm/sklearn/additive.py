@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
@@ -327,6 +328,12 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         listed = ", ".join(dict.fromkeys(edit.describe() for edit in self._edits))
         return Statement({**found, "composition": f"{found['composition']} {EDITS.format(listed)}"})
 
+    @property
+    def shape_functions_(self) -> Mapping[str, ShapeFunction]:
+        """Shape function of each term, by name. The mapping is read-only: predictions, statement and files use it."""
+        check_is_fitted(self)
+        return MappingProxyType(self._shapes)
+
     def to_sklearn(self) -> Any:
         """Raise AssumptionError: no estimator of scikit-learn has shape functions.
 
@@ -355,7 +362,7 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         for term, values in zip(encoder.terms, encoder.term_values(fitted.coef[0]), strict=True):
             shapes[term.name], mean = ShapeFunction(term.name, axes_of(term), values, self._unit(fitted)).centred()
             offset += mean
-        self.shape_functions_: dict[str, ShapeFunction] = shapes
+        self._shapes: dict[str, ShapeFunction] = shapes
         self.intercept_: Any = np.array([offset]) if fitted.classes is not None else offset
         self._edits = ()
         return self._apply_edits(self._projected(self._directions(encoder)))
@@ -396,7 +403,7 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         shapes = dict(self.shape_functions_)
         for edit in edits:
             shapes[edit.term] = shapes[edit.term].with_points(edit.points)
-        self.shape_functions_, self._edits = shapes, (*self._edits, *edits)
+        self._shapes, self._edits = shapes, (*self._edits, *edits)
 
     def _chosen_plan(self, spec: ProblemSpec, goal: Any) -> "Plan":
         from dperm.methods.choose import choose
@@ -411,7 +418,7 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
     def _apply_edits(self, changed: Mapping[str, tuple[str, ShapeFunction]]) -> Self:
         """Set changed shapes, given by name of the term with the kind of the change."""
         edits = [Edit(name, kind, tuple(shape.points.ravel().tolist())) for name, (kind, shape) in changed.items()]
-        self.shape_functions_ = {**self.shape_functions_, **{name: shape for name, (_, shape) in changed.items()}}
+        self._shapes = {**self._shapes, **{name: shape for name, (_, shape) in changed.items()}}
         self._edits = (*self._edits, *edits)
         return self
 
@@ -532,7 +539,7 @@ class PrivateAdditiveClassifier(PrivateAdditiveModel, PrivateProbabilityClassifi
 
     Attributes
     ----------
-    shape_functions_ : dict of str to ShapeFunction
+    shape_functions_ : read-only mapping of str to ShapeFunction
         Shape function of each term. The values of a shape on its grid have mean 0.
     intercept_ : ndarray of shape (1,)
         Intercept, which contains the means of the shapes.
