@@ -154,6 +154,15 @@ def test_shapes_cannot_be_changed_in_place(fitted):
         _ = classifier().shape_functions_
 
 
+def test_an_edited_copy_shares_no_array_with_the_model(fitted):
+    before = fitted.decision_function(X)
+    for found in (fitted.edit({"age": 0.0}), fitted.with_monotone({"age": 1})):
+        found.intercept_ += 1.0
+        found.coef_ += 1.0
+        np.testing.assert_array_equal(fitted.decision_function(X), before)
+        assert not np.shares_memory(found.coef_, fitted.coef_)
+
+
 # Tables
 
 

@@ -413,7 +413,9 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         return plan.because(*_advice(plan, self._declared_encoder(None))) if isinstance(self.terms, Mapping) else plan
 
     def _with_edits(self, changed: Mapping[str, tuple[str, ShapeFunction]]) -> Self:
-        return copy.copy(self)._apply_edits(changed)
+        found = copy.copy(self)
+        found.intercept_, found.coef_ = copy.deepcopy(self.intercept_), np.array(self.coef_)
+        return found._apply_edits(changed)
 
     def _apply_edits(self, changed: Mapping[str, tuple[str, ShapeFunction]]) -> Self:
         """Set changed shapes, given by name of the term with the kind of the change."""
