@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from additive_tables import TERMS, classifier, records, regressor
+from additive_tables import PAIRS, TERMS, classifier, records, regressor
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
@@ -203,6 +203,19 @@ def test_files_keep_predictions_shapes_and_statement(tmp_path, kind, changed):
 def test_parameters_changed_after_the_fit_do_not_change_the_file(tmp_path, later):
     model = classifier(monotone={"gain": 1}).fit(X, Y).edit({"age": 0.0})
     model.set_params(monotone=later, interactions=0).save(tmp_path / "model.dperm")
+    loaded = load_model(tmp_path / "model.dperm")
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert loaded.monotone == {"gain": 1} and loaded.statement_ == model.statement_
+
+
+def test_declarations_changed_in_place_after_the_fit_do_not_change_the_file(tmp_path):
+    terms, pairs, monotone = dict(TERMS), [list(pair) for pair in PAIRS], {"gain": 1}
+    model = classifier(terms=terms, interactions=pairs, monotone=monotone).fit(X, Y).edit({"age": 0.0})
+    monotone["age"] = 1
+    pairs[0].reverse()
+    pairs.append(["age", "sex"])
+    terms["age"] = terms.pop("sex")
+    model.save(tmp_path / "model.dperm")
     loaded = load_model(tmp_path / "model.dperm")
     np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
     assert loaded.monotone == {"gain": 1} and loaded.statement_ == model.statement_

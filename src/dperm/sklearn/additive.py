@@ -27,6 +27,7 @@ from dperm.data.additive_encoder import AdditiveEncoder
 from dperm.data.arrays import Floats
 from dperm.data.bounded import invalid_rows
 from dperm.data.columns import AnyColumn, Unseen
+from dperm.data.encoder import checked_columns
 from dperm.data.encoded import EncodingFacts
 from dperm.data.schema import text_digest
 from dperm.data.tables import column_names, is_table, named_columns, require_in_memory
@@ -103,6 +104,7 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
     fit_intercept: bool = field(default=True, init=False)
 
     _edits: tuple[Edit, ...] = field(default=(), init=False)
+    _fit_edits: int = field(default=0, init=False)  # made by the fit itself, which the parameters repeat
 
     def plan(self, n: int | None = None, dim: int | None = None) -> "Plan":
         """Return the plan that ``fit`` will follow, computed from public numbers alone.
@@ -353,6 +355,7 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
 
     def _set_fitted(self, fitted: FitResult, columns: Any, arguments: Mapping[str, Any] | None = None) -> Self:
         super()._set_fitted(fitted, columns, arguments)
+        self._parameters = _own_declarations(self._parameters)
         encoder = AdditiveEncoder(self._parameters["terms"], _pairs(self._parameters["interactions"]))
         self.encoder_ = encoder
         self.n_features_in_ = len(encoder.columns)
@@ -365,7 +368,9 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         self._shapes: dict[str, ShapeFunction] = shapes
         self.intercept_: Any = np.array([offset]) if fitted.classes is not None else offset
         self._edits = ()
-        return self._apply_edits(self._projected(self._directions(encoder)))
+        self._apply_edits(self._projected(self._directions(encoder)))
+        self._fit_edits = len(self._edits)
+        return self
 
     def _encoded(self, X: Any) -> tuple[Any, EncodingFacts | None]:
         refuse_paths(X)
@@ -395,8 +400,7 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
             raise ValueError("the terms have another number of features")
 
     def _edits_to_store(self) -> list[dict[str, object]]:
-        first = len(self._parameters["monotone"] or ())  # made by the fit itself, and repeated from the parameters
-        return [edit.as_data() for edit in self._edits[first:]]
+        return [edit.as_data() for edit in self._edits[self._fit_edits :]]
 
     def _restore_edits(self, stored: list[Any]) -> None:
         edits = [Edit.from_data(data) for data in stored]
@@ -734,6 +738,17 @@ def _pairs(interactions: Any) -> tuple[Any, ...]:
             remedy='Declare the pairs from public knowledge, such as [("hour", "workingday")].',
         )
     return tuple(interactions)
+
+
+def _own_declarations(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters with copies of the declarations, which later changes by the user do not reach."""
+    monotone, pairs = given["monotone"], given["interactions"]
+    return {
+        **given,
+        "terms": checked_columns(given["terms"]),
+        "interactions": [tuple(pair) for pair in pairs] if isinstance(pairs, tuple | list) else pairs,
+        "monotone": None if monotone is None else dict(monotone),
+    }
 
 
 def _renamed(error: ParameterError) -> ParameterError:
