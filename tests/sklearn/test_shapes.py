@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from dperm.errors import ModelFormatError, ParameterError
+from dperm.report import model_file
 from dperm.report.model_file import ModelFile, read_model, write_model
 from dperm.sklearn import PrivateAdditiveClassifier, PrivateAdditiveRegressor, PrivateLogisticRegression, load_model
 from dperm.sklearn.shapes import Axis, ShapeFunction
@@ -208,6 +209,30 @@ def test_parameters_changed_after_the_fit_do_not_change_the_file(tmp_path, later
     assert loaded.monotone == {"gain": 1} and loaded.statement_ == model.statement_
 
 
+def test_files_have_the_points_of_the_last_edit_of_each_term_alone(tmp_path, fitted):
+    model, path = fitted, tmp_path / "model.dperm"
+    for place in range(1000):  # with the points of all edits, the header would exceed the limit of readers
+        model = model.edit({"age": lambda shape: shape.values * 0.999}).edit({"sex": place / 1000})
+    model = model.with_monotone({"age": 1})
+    model.save(path)
+    loaded, edits = load_model(path), read_model(path).data["edits"]
+    assert len(edits) == 2001 and sum(edit["points"] is not None for edit in edits) == 2
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert loaded.statement_ == model.statement_
+    assert "age (edited), sex (edited), age (made increasing)" in model.statement_["composition"]
+
+
+def test_what_cannot_be_read_is_not_written(tmp_path, fitted, monkeypatch):
+    path = tmp_path / "model.dperm"
+    fitted.save(path)
+    before = path.read_bytes()
+    monkeypatch.setattr(model_file, "LARGEST_HEADER", 100)
+    monkeypatch.setattr(model_file, "HEADER_SHARE", 0)
+    with pytest.raises(ModelFormatError, match=r"cannot write a model to .*model\.dperm': the header is too large"):
+        fitted.save(path, overwrite=True)
+    assert path.read_bytes() == before
+
+
 def test_declarations_changed_in_place_after_the_fit_do_not_change_the_file(tmp_path):
     terms, pairs, monotone = dict(TERMS), [list(pair) for pair in PAIRS], {"gain": 1}
     model = classifier(terms=terms, interactions=pairs, monotone=monotone).fit(X, Y).edit({"age": 0.0})
@@ -241,13 +266,18 @@ def changed_file(source, target, change) -> None:
         lambda data: data["edits"][0].update(kind="improved"),
         lambda data: data["edits"][0]["points"].pop(),
         lambda data: data["edits"][0]["points"].__setitem__(0, "nan"),
+        lambda data: data["edits"][0].update(kind="increasing"),  # age is decreasing
+        lambda data: data["edits"][1].update(kind="decreasing"),  # of categories, which have no order
+        lambda data: data["edits"][0].update(points=None),
+        lambda data: data["edits"].append({"term": "sex", "kind": "increasing", "points": None}),
+        lambda data: data["edits"].append(data["edits"][0]),
         lambda data: data.update(edits=[3]),
         lambda data: data.update(feature_names=["a"]),
     ],
 )
 def test_files_whose_parts_contradict_each_other_are_refused(tmp_path, fitted, change):
     source, target = tmp_path / "model.dperm", tmp_path / "changed.dperm"
-    fitted.edit({"age": 0.0}).save(source)
+    fitted.with_monotone({"age": -1}).edit({"sex": 0.0}).save(source)
     changed_file(source, target, lambda data: None)
     load_model(target)
     changed_file(source, target, change)

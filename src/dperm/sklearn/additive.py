@@ -10,7 +10,7 @@ computed from the released coefficients alone (T3).
 import copy
 from abc import ABC
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -27,8 +27,8 @@ from dperm.data.additive_encoder import AdditiveEncoder
 from dperm.data.arrays import Floats
 from dperm.data.bounded import invalid_rows
 from dperm.data.columns import AnyColumn, Unseen
-from dperm.data.encoder import checked_columns
 from dperm.data.encoded import EncodingFacts
+from dperm.data.encoder import checked_columns
 from dperm.data.schema import text_digest
 from dperm.data.tables import column_names, is_table, named_columns, require_in_memory
 from dperm.data.targets import LabelKind
@@ -404,9 +404,11 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
 
     def _restore_edits(self, stored: list[Any]) -> None:
         edits = [Edit.from_data(data) for data in stored]
-        shapes = dict(self.shape_functions_)
-        for edit in edits:
-            shapes[edit.term] = shapes[edit.term].with_points(edit.points)
+        shapes, last = dict(self._shapes), {edit.term: place for place, edit in enumerate(edits)}
+        for place, edit in enumerate(edits):
+            if (edit.points is None) is (place == last[edit.term]):
+                raise ValueError("only the last edit of each term has contributions")
+            shapes[edit.term] = edit.restored(shapes[edit.term])
         self._shapes, self._edits = shapes, (*self._edits, *edits)
 
     def _chosen_plan(self, spec: ProblemSpec, goal: Any) -> "Plan":
@@ -425,7 +427,8 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         """Set changed shapes, given by name of the term with the kind of the change."""
         edits = [Edit(name, kind, tuple(shape.points.ravel().tolist())) for name, (kind, shape) in changed.items()]
         self._shapes = {**self._shapes, **{name: shape for name, (_, shape) in changed.items()}}
-        self._edits = (*self._edits, *edits)
+        replaced = (replace(edit, points=None) if edit.term in changed else edit for edit in self._edits)
+        self._edits = (*replaced, *edits)
         return self
 
     def _projected(self, directions: Mapping[str, int]) -> dict[str, tuple[str, ShapeFunction]]:

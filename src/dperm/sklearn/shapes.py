@@ -296,16 +296,16 @@ class Edit:
     kind
         "edited", "increasing" or "decreasing".
     points
-        Contributions at all points after the edit, flat.
+        Contributions at all points after the edit, flat; None if a later edit of the term replaced them.
     """
 
     term: str
     kind: str
-    points: tuple[float, ...]
+    points: tuple[float, ...] | None
 
     def as_data(self) -> dict[str, object]:
         """Return the edit as plain data, for a model file."""
-        return {"term": self.term, "kind": self.kind, "points": list(self.points)}
+        return {"term": self.term, "kind": self.kind, "points": None if self.points is None else list(self.points)}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Edit":
@@ -318,10 +318,27 @@ class Edit:
         """
         if data.keys() != {"term", "kind", "points"} or data["kind"] not in (EDITED, *DIRECTIONS.values()):
             raise ValueError("there is an unknown edit")
-        points = tuple(map(float, data["points"]))
-        if not isinstance(data["term"], str) or not np.isfinite(points).all():
+        points = None if data["points"] is None else tuple(map(float, data["points"]))
+        if not isinstance(data["term"], str) or not np.isfinite(points or ()).all():
             raise ValueError("an edit is damaged")
         return cls(data["term"], data["kind"], points)
+
+    def restored(self, shape: ShapeFunction) -> ShapeFunction:
+        """Return the shape after a stored edit.
+
+        Raises
+        ------
+        ValueError
+            If the contributions do not fit the shape, or a monotone edit is not monotone.
+        """
+        found = shape if self.points is None else shape.with_points(self.points)
+        sign = {kind: sign for sign, kind in DIRECTIONS.items()}.get(self.kind)
+        if sign is not None:
+            if len(found.axes) > 1 or not found.axes[0].is_number:
+                raise ValueError("a monotone edit needs a term of a single number")
+            if self.points is not None and (sign * np.diff(found.values) < 0).any():
+                raise ValueError("an edit is not monotone as its kind states")
+        return found
 
     def describe(self) -> str:
         """Return the edit as a phrase, such as "age (made increasing)"."""
