@@ -39,6 +39,7 @@ from dperm.presentation.facts import Fact
 from dperm.presentation.numbers import format_parameters
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
+from dperm.privacy.digest import digest
 from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.report import Statement
 from dperm.report.schema_facts import ENCODERS
@@ -327,8 +328,8 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         found = super().statement_
         if not self._edits:
             return found
-        listed = ", ".join(dict.fromkeys(edit.describe() for edit in self._edits))
-        return Statement({**found, "composition": f"{found['composition']} {EDITS.format(listed)}"})
+        edits = EDITS.format(", ".join(self._listed_edits()))
+        return Statement({**found, "composition": f"{found['composition']} {edits}"})
 
     @property
     def shape_functions_(self) -> Mapping[str, ShapeFunction]:
@@ -401,6 +402,18 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
 
     def _edits_to_store(self) -> list[dict[str, object]]:
         return [edit.as_data() for edit in self._edits[self._fit_edits :]]
+
+    def _edited_terms(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(edit.term for edit in self._edits[self._fit_edits :]))
+
+    def _edit_facts(self) -> dict[str, object]:
+        if not self._edited_terms():
+            return {}
+        numbers = [np.array([self._offset]), *(shape.points.ravel() for shape in self._shapes.values())]
+        return {"edits": self._listed_edits(), "shapes_digest": digest(np.concatenate(numbers))}
+
+    def _listed_edits(self) -> list[str]:
+        return list(dict.fromkeys(edit.describe() for edit in self._edits))
 
     def _restore_edits(self, stored: list[Any]) -> None:
         edits = [Edit.from_data(data) for data in stored]
