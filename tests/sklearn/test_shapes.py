@@ -117,6 +117,29 @@ def test_the_statement_lists_every_edit_and_the_record_keeps_the_release(fitted)
     assert {name: found.statement_[name] for name in others} == others
 
 
+@pytest.mark.filterwarnings("ignore::dperm.errors.NotPrivateWarning")
+def test_the_sentence_about_edits_fits_one_term_and_fits_without_noise(fitted):
+    one = fitted.edit({"age": 0.0}).with_monotone({"age": 1}).statement_["composition"]
+    assert "The term age (edited), age (made increasing) of the model was changed after the release." in one
+    model = classifier(epsilon=np.inf).fit(X, Y)
+    found = model.edit({"age": 0.0, "sex": 0.0}).statement_["composition"]
+    added = found.removeprefix(str(model.statement_["composition"]))
+    assert added == " The terms age (edited), sex (edited) of the model were changed after the fit."
+
+
+def test_pages_and_plots_say_which_terms_were_changed(fitted, tmp_path):
+    found, sentence = fitted.edit({"age": 0.0, "sex": 0.0}), "changed after the release: age (edited)"
+    for model, path in ((fitted, tmp_path / "a.html"), (found, tmp_path / "b.html")):
+        model.write_shapes(path)
+    assert f"{sentence}, sex (edited)" in (tmp_path / "b.html").read_text()
+    assert "changed after" not in (tmp_path / "a.html").read_text()
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    (ax,) = found.plot_shapes(["age"])
+    assert ax.figure.get_suptitle().splitlines()[1:] == [sentence]
+    one, other = found.plot_shapes(["age", "hour"], figure.subplots(1, 2))
+    assert one.get_title().endswith(sentence) and "changed" not in other.get_title()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -126,6 +149,16 @@ def test_the_statement_lists_every_edit_and_the_record_keeps_the_release(fitted)
         ({"age": np.zeros(3)}, r"contributions of the term 'age' must be finite numbers of shape \(513,\)"),
         ({"age": np.nan}, "finite"),
         ({"age": "high"}, "finite"),
+        ({"age": "1.5"}, "finite"),
+        ({"age": True}, "finite"),
+        ({"sex": ["1", "2"]}, "finite"),
+        ({"sex": [True, 2.0]}, "finite"),
+        ({"sex": np.array([True, False])}, "finite"),
+        ({"age": None}, "must have new contributions of the term 'age', got None"),
+        ({"age": lambda shape: None}, "must have new contributions"),
+        ({"age": 1e101}, r"at most 1e\+100 in size"),
+        ({"age": 10**400}, "finite"),
+        ({"gain": lambda shape: shape.with_points(shape.points * 1e200)}, r"at most 1e\+100 in size"),
         ({"age": a_shape([0.0, 1.0])}, "must be a shape of the term 'age'"),
         ({"age": lambda shape: shape.values[:5]}, "of shape"),
     ],
@@ -147,10 +180,18 @@ def test_shapes_cannot_be_changed_in_place(fitted):
     for model in (fitted, copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
         with pytest.raises(ValueError, match="read-only"):
             model.shape_functions_["age"].values[0] = 1.0
+        for arrays in (model.shape_functions_["age"].grid, *model.shape_functions_["hour x work"].grid):
+            with pytest.raises(ValueError, match="read-only"):
+                arrays[0] = arrays[1]
         with pytest.raises(TypeError, match="item assignment"):
             model.shape_functions_["age"] = model.shape_functions_["sex"]
         with pytest.raises(AttributeError, match="shape_functions_"):
             model.shape_functions_ = {}
+    for explanation in (fitted.explain_local(X), fitted.explain_global()):
+        for key in (None, 0):
+            explanation.data(key)["scores"][0] = 9.0
+            explanation.data(key)["names"].clear()
+            assert explanation.data(key)["names"] and np.all(explanation.data(key)["scores"][0] != 9.0)
     with pytest.raises(NotFittedError):
         _ = classifier().shape_functions_
 
@@ -269,6 +310,7 @@ def changed_file(source, target, change) -> None:
         lambda data: data["edits"][0].update(kind="increasing"),  # age is decreasing
         lambda data: data["edits"][1].update(kind="decreasing"),  # of categories, which have no order
         lambda data: data["edits"][0].update(points=None),
+        lambda data: data["edits"][1]["points"].__setitem__(0, 1e101),
         lambda data: data["edits"].append({"term": "sex", "kind": "increasing", "points": None}),
         lambda data: data["edits"].append(data["edits"][0]),
         lambda data: data.update(edits=[3]),

@@ -78,10 +78,12 @@ CURVATURE = {LabelKind.SIGN: 0.12, LabelKind.NUMBER: 1.0}
 LEARNABLE = 0.25
 """Curvature of a cell, in units of Lambda, below which the detail of a column is not learnt."""
 EDITS = (
-    "The terms {} of the model were changed after the release. The record describes the model before these changes. "
-    "The changes are post-processing (T3), if whoever made them did not look at the private data."
+    "{} of the model {} changed after the release. The record describes the model as it was released. Such changes "
+    "are post-processing (T3), if whoever made them did not look at the private data."
 )
-"""Sentence of a statement about edits."""
+"""Sentences of a statement about edits."""
+EDITS_WITHOUT_RELEASE = "{} of the model {} changed after the fit."
+"""Sentence about edits of a model that was fitted without noise."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -205,14 +207,15 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         """
         check_is_fitted(self)
         wanted = self._known_terms("names", self.term_names_ if names is None else names)
-        note = self._guarantee_note()
         if axes is None:
             found = shape_axes(len(wanted))
-            figure_note(found, note)
+            figure_note(found, "\n".join(self._shape_notes(wanted)))
         else:
             found = given_axes(axes, len(wanted))
         for name, ax in zip(wanted, found, strict=True):
-            plot_shape(self.shape_functions_[name], ax, note="" if axes is None else note)
+            plot_shape(
+                self.shape_functions_[name], ax, note="" if axes is None else "\n".join(self._shape_notes([name]))
+            )
         return save_shapes(found, path)
 
     def write_shapes(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
@@ -244,7 +247,7 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         text = shapes_page(
             list(self.shape_functions_.values()),
             model=type(self).__name__,
-            note=self._guarantee_note(),
+            note=". ".join(self._shape_notes(self.term_names_)),
             intercept=self._offset,
             is_private=self.guarantee_ is not None,
         )
@@ -328,7 +331,11 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         found = super().statement_
         if not self._edits:
             return found
-        edits = EDITS.format(", ".join(self._listed_edits()))
+        several, listed = len({edit.term for edit in self._edits}) > 1, ", ".join(self._listed_edits())
+        template = EDITS_WITHOUT_RELEASE if self.record_ is None else EDITS
+        edits = template.format(
+            f"The terms {listed}" if several else f"The term {listed}", "were" if several else "was"
+        )
         return Statement({**found, "composition": f"{found['composition']} {edits}"})
 
     @property
@@ -412,8 +419,9 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         numbers = [np.array([self._offset]), *(shape.points.ravel() for shape in self._shapes.values())]
         return {"edits": self._listed_edits(), "shapes_digest": digest(np.concatenate(numbers))}
 
-    def _listed_edits(self) -> list[str]:
-        return list(dict.fromkeys(edit.describe() for edit in self._edits))
+    def _listed_edits(self, names: Sequence[str] | None = None) -> list[str]:
+        chosen = (edit for edit in self._edits if names is None or edit.term in names)
+        return list(dict.fromkeys(edit.describe() for edit in chosen))
 
     def _restore_edits(self, stored: list[Any]) -> None:
         edits = [Edit.from_data(data) for data in stored]
@@ -513,6 +521,11 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         if fitted.classes is None:
             return "prediction"
         return "log-odds" if fitted.public.get("clip_share") == 1.0 else "score"
+
+    def _shape_notes(self, names: Sequence[str]) -> list[str]:
+        """Return the guarantee, and the changes of the named terms after the release if there are any."""
+        since, edits = "fit" if self.record_ is None else "release", self._listed_edits(names)
+        return [self._guarantee_note(), *([f"changed after the {since}: {', '.join(edits)}"] if edits else [])]
 
     def _guarantee_note(self) -> str:
         if self.guarantee_ is None:
