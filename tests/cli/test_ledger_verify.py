@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from additive_tables import classifier, records
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -321,6 +322,20 @@ def test_facts_that_no_entry_binds_are_named_in_the_note(answered, fitted, tmp_p
 def test_an_edited_model_is_found(found, fitted, tmp_path, edit, word):
     edited(fitted / "one.dperm", tmp_path / "edited.dperm", edit)
     assert word in found(f"ledger verify {fitted / 'census.ledger'} --model {tmp_path / 'edited.dperm'}")
+
+
+def test_changes_of_shapes_after_the_release_are_named_in_the_note(dperm, answered, tmp_path):
+    X, y, _ = records()
+    ledger = Ledger.open(tmp_path / "a.ledger", ApproxDP(3.0, 1e-5, "replace_one"), dataset="people", blocks=2)
+    model = classifier(ledger=ledger, monotone={"gain": 1}).fit(X, y)
+    model.save(tmp_path / "released.dperm")
+    model.edit({"age": 5.0}).edit({"sex": 0.0, "age": 0.0}).save(tmp_path / "changed.dperm")
+    line = f"ledger verify {tmp_path / 'a.ledger'} --model"
+    (released,) = answered(f"{line} {tmp_path / 'released.dperm'}")["notes"]
+    (changed,) = answered(f"{line} {tmp_path / 'changed.dperm'}")["notes"]
+    sentence = "The shapes of age, sex were changed after the release; the ledger does not cover changes."
+    assert sentence in changed and "changed" not in released
+    assert sentence in " ".join(dperm(f"{line} {tmp_path / 'changed.dperm'}").stdout.split())
 
 
 def test_an_edited_statement_is_found(answered, found, fitted, tmp_path):

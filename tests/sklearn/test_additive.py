@@ -21,6 +21,7 @@ from dperm.ledger import Ledger
 from dperm.sklearn import (
     PrivateAdditiveClassifier,
     PrivateLogisticRegression,
+    PrivateMetrics,
     PrivatePipeline,
     PrivateScaler,
     PrivateSearch,
@@ -330,6 +331,20 @@ def test_the_plan_warns_of_detail_that_it_cannot_learn():
     assert "detail of gain cannot be learnt" in reasons
     reasons = " ".join(map(str, classifier(epsilon=4.0).plan(900_000).why))
     assert "cannot be learnt" not in reasons
+
+
+def test_an_evaluation_tells_an_edited_model_from_its_release(fitted):
+    def named(model) -> dict:
+        found = PrivateMetrics(epsilon=1.0, delta=1e-6).evaluate(model, X, Y)
+        names.append(found.statement_.to_markdown())
+        return found.record_.public["evaluated_model"]
+
+    names: list[str] = []
+    assert named(fitted) == {"class": "PrivateAdditiveClassifier"}
+    one, other = (named(fitted.edit({"age": value})) for value in (0.0, 1.0))
+    assert one["edits"] == other["edits"] == ["age (edited)"]
+    assert one["shapes_digest"] != other["shapes_digest"]
+    assert "changed after its release: age (edited)" in names[1] and "changed after" not in names[0]
 
 
 # Estimators as objects

@@ -8,11 +8,13 @@ import pickle
 
 import numpy as np
 import pytest
-from additive_tables import TERMS, classifier, records, regressor
+from additive_tables import PAIRS, TERMS, classifier, records, regressor
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 from dperm.errors import ModelFormatError, ParameterError
+from dperm.report import model_file
 from dperm.report.model_file import ModelFile, read_model, write_model
 from dperm.sklearn import PrivateAdditiveClassifier, PrivateAdditiveRegressor, PrivateLogisticRegression, load_model
 from dperm.sklearn.shapes import Axis, ShapeFunction
@@ -115,6 +117,29 @@ def test_the_statement_lists_every_edit_and_the_record_keeps_the_release(fitted)
     assert {name: found.statement_[name] for name in others} == others
 
 
+@pytest.mark.filterwarnings("ignore::dperm.errors.NotPrivateWarning")
+def test_the_sentence_about_edits_fits_one_term_and_fits_without_noise(fitted):
+    one = fitted.edit({"age": 0.0}).with_monotone({"age": 1}).statement_["composition"]
+    assert "The term age (edited), age (made increasing) of the model was changed after the release." in one
+    model = classifier(epsilon=np.inf).fit(X, Y)
+    found = model.edit({"age": 0.0, "sex": 0.0}).statement_["composition"]
+    added = found.removeprefix(str(model.statement_["composition"]))
+    assert added == " The terms age (edited), sex (edited) of the model were changed after the fit."
+
+
+def test_pages_and_plots_say_which_terms_were_changed(fitted, tmp_path):
+    found, sentence = fitted.edit({"age": 0.0, "sex": 0.0}), "changed after the release: age (edited)"
+    for model, path in ((fitted, tmp_path / "a.html"), (found, tmp_path / "b.html")):
+        model.write_shapes(path)
+    assert f"{sentence}, sex (edited)" in (tmp_path / "b.html").read_text()
+    assert "changed after" not in (tmp_path / "a.html").read_text()
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    (ax,) = found.plot_shapes(["age"])
+    assert ax.figure.get_suptitle().splitlines()[1:] == [sentence]
+    one, other = found.plot_shapes(["age", "hour"], figure.subplots(1, 2))
+    assert one.get_title().endswith(sentence) and "changed" not in other.get_title()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -124,6 +149,16 @@ def test_the_statement_lists_every_edit_and_the_record_keeps_the_release(fitted)
         ({"age": np.zeros(3)}, r"contributions of the term 'age' must be finite numbers of shape \(513,\)"),
         ({"age": np.nan}, "finite"),
         ({"age": "high"}, "finite"),
+        ({"age": "1.5"}, "finite"),
+        ({"age": True}, "finite"),
+        ({"sex": ["1", "2"]}, "finite"),
+        ({"sex": [True, 2.0]}, "finite"),
+        ({"sex": np.array([True, False])}, "finite"),
+        ({"age": None}, "must have new contributions of the term 'age', got None"),
+        ({"age": lambda shape: None}, "must have new contributions"),
+        ({"age": 1e101}, r"at most 1e\+100 in size"),
+        ({"age": 10**400}, "finite"),
+        ({"gain": lambda shape: shape.with_points(shape.points * 1e200)}, r"at most 1e\+100 in size"),
         ({"age": a_shape([0.0, 1.0])}, "must be a shape of the term 'age'"),
         ({"age": lambda shape: shape.values[:5]}, "of shape"),
     ],
@@ -145,6 +180,29 @@ def test_shapes_cannot_be_changed_in_place(fitted):
     for model in (fitted, copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
         with pytest.raises(ValueError, match="read-only"):
             model.shape_functions_["age"].values[0] = 1.0
+        for arrays in (model.shape_functions_["age"].grid, *model.shape_functions_["hour x work"].grid):
+            with pytest.raises(ValueError, match="read-only"):
+                arrays[0] = arrays[1]
+        with pytest.raises(TypeError, match="item assignment"):
+            model.shape_functions_["age"] = model.shape_functions_["sex"]
+        with pytest.raises(AttributeError, match="shape_functions_"):
+            model.shape_functions_ = {}
+    for explanation in (fitted.explain_local(X), fitted.explain_global()):
+        for key in (None, 0):
+            explanation.data(key)["scores"][0] = 9.0
+            explanation.data(key)["names"].clear()
+            assert explanation.data(key)["names"] and np.all(explanation.data(key)["scores"][0] != 9.0)
+    with pytest.raises(NotFittedError):
+        _ = classifier().shape_functions_
+
+
+def test_an_edited_copy_shares_no_array_with_the_model(fitted):
+    before = fitted.decision_function(X)
+    for found in (fitted.edit({"age": 0.0}), fitted.with_monotone({"age": 1})):
+        found.intercept_ += 1.0
+        found.coef_ += 1.0
+        np.testing.assert_array_equal(fitted.decision_function(X), before)
+        assert not np.shares_memory(found.coef_, fitted.coef_)
 
 
 # Tables
@@ -192,6 +250,43 @@ def test_parameters_changed_after_the_fit_do_not_change_the_file(tmp_path, later
     assert loaded.monotone == {"gain": 1} and loaded.statement_ == model.statement_
 
 
+def test_files_have_the_points_of_the_last_edit_of_each_term_alone(tmp_path, fitted):
+    model, path = fitted, tmp_path / "model.dperm"
+    for place in range(1000):  # with the points of all edits, the header would exceed the limit of readers
+        model = model.edit({"age": lambda shape: shape.values * 0.999}).edit({"sex": place / 1000})
+    model = model.with_monotone({"age": 1})
+    model.save(path)
+    loaded, edits = load_model(path), read_model(path).data["edits"]
+    assert len(edits) == 2001 and sum(edit["points"] is not None for edit in edits) == 2
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert loaded.statement_ == model.statement_
+    assert "age (edited), sex (edited), age (made increasing)" in model.statement_["composition"]
+
+
+def test_what_cannot_be_read_is_not_written(tmp_path, fitted, monkeypatch):
+    path = tmp_path / "model.dperm"
+    fitted.save(path)
+    before = path.read_bytes()
+    monkeypatch.setattr(model_file, "LARGEST_HEADER", 100)
+    monkeypatch.setattr(model_file, "HEADER_SHARE", 0)
+    with pytest.raises(ModelFormatError, match=r"cannot write a model to .*model\.dperm': the header is too large"):
+        fitted.save(path, overwrite=True)
+    assert path.read_bytes() == before
+
+
+def test_declarations_changed_in_place_after_the_fit_do_not_change_the_file(tmp_path):
+    terms, pairs, monotone = dict(TERMS), [list(pair) for pair in PAIRS], {"gain": 1}
+    model = classifier(terms=terms, interactions=pairs, monotone=monotone).fit(X, Y).edit({"age": 0.0})
+    monotone["age"] = 1
+    pairs[0].reverse()
+    pairs.append(["age", "sex"])
+    terms["age"] = terms.pop("sex")
+    model.save(tmp_path / "model.dperm")
+    loaded = load_model(tmp_path / "model.dperm")
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert loaded.monotone == {"gain": 1} and loaded.statement_ == model.statement_
+
+
 def changed_file(source, target, change) -> None:
     file = read_model(source)
     data = json.loads(json.dumps(file.data))
@@ -212,13 +307,19 @@ def changed_file(source, target, change) -> None:
         lambda data: data["edits"][0].update(kind="improved"),
         lambda data: data["edits"][0]["points"].pop(),
         lambda data: data["edits"][0]["points"].__setitem__(0, "nan"),
+        lambda data: data["edits"][0].update(kind="increasing"),  # age is decreasing
+        lambda data: data["edits"][1].update(kind="decreasing"),  # of categories, which have no order
+        lambda data: data["edits"][0].update(points=None),
+        lambda data: data["edits"][1]["points"].__setitem__(0, 1e101),
+        lambda data: data["edits"].append({"term": "sex", "kind": "increasing", "points": None}),
+        lambda data: data["edits"].append(data["edits"][0]),
         lambda data: data.update(edits=[3]),
         lambda data: data.update(feature_names=["a"]),
     ],
 )
 def test_files_whose_parts_contradict_each_other_are_refused(tmp_path, fitted, change):
     source, target = tmp_path / "model.dperm", tmp_path / "changed.dperm"
-    fitted.edit({"age": 0.0}).save(source)
+    fitted.with_monotone({"age": -1}).edit({"sex": 0.0}).save(source)
     changed_file(source, target, lambda data: None)
     load_model(target)
     changed_file(source, target, change)

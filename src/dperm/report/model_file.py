@@ -78,6 +78,8 @@ def write_model(
     ------
     FileExistsError
         If ``path`` exists and ``overwrite`` is False.
+    ModelFormatError
+        If the header or the file is larger than `read_model` accepts. Nothing is written.
     """
     header = {
         "magic": MAGIC,
@@ -91,6 +93,10 @@ def write_model(
     members: dict[str, Any] = {HEADER: np.frombuffer(text, dtype=np.uint8), **model.arrays}
     content = io.BytesIO()
     np.savez(content, **members)
+    try:
+        _require_size(content.getvalue())
+    except ValueError as error:  # a file that `read_model` would refuse
+        raise ModelFormatError(f"cannot write a model to {os.fspath(path)!r}: {error}.") from None
     with whole_file(path, overwrite=overwrite, allocated=allocated) as file:
         file.write(content.getbuffer())
 
@@ -132,6 +138,16 @@ def _shapes(arrays: Mapping[str, Floats]) -> dict[str, list[int]]:
 
 def _members(content: bytes) -> dict[str, NDArray[Any]]:
     """Return all arrays of the file; numpy compares their checksums."""
+    _require_size(content)
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        found = {name: file[name] for name in file.files}
+    if not all(isinstance(array, np.ndarray) for array in found.values()):
+        raise ValueError("a part is not an array")
+    return found
+
+
+def _require_size(content: bytes) -> None:
+    """Raise ValueError if an archive or its header is too large for a model, or has compressed or repeated parts."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         parts = archive.infolist()
     sizes = {part.filename.removesuffix(".npy"): part.file_size for part in parts}
@@ -140,12 +156,7 @@ def _members(content: bytes) -> dict[str, NDArray[Any]]:
     if len(parts) > MOST_MEMBERS or len(sizes) < len(parts) or max(len(content), header + arrays) > LARGEST:
         raise ValueError("the file is too large for a model, or has a repeated part")
     if packed or header > LARGEST_HEADER + HEADER_SHARE * arrays:
-        raise ValueError("a part is compressed, or the header is too large")
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        found = {name: file[name] for name in file.files}
-    if not all(isinstance(array, np.ndarray) for array in found.values()):
-        raise ValueError("a part is not an array")
-    return found
+        raise ValueError("the header is too large, or a part is compressed")
 
 
 def _header(path: str | os.PathLike[str], members: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def shapes_page(shapes: Sequence[DrawnShape], *, model: str, note: str, intercep
     model
         Class name of the model.
     note
-        Guarantee as text.
+        Guarantee as text, and changes after the release.
     intercept
         Intercept of the model.
     is_private

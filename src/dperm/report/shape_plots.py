@@ -292,7 +292,7 @@ def _short(name: str) -> str:
 
 def figure_note(axes: "Sequence[Axes]", note: str) -> None:
     """Write a note, such as the guarantee, above all plots of a figure."""
-    axes[0].figure.figure.suptitle(note, fontsize=10)
+    axes[0].figure.figure.suptitle(note, fontsize=10, parse_math=False, wrap=True)
 
 
 def save_shapes(axes: "list[Axes]", path: "str | PathLike[str] | None") -> "list[Axes]":

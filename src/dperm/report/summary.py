@@ -238,7 +238,9 @@ def _evaluated(fields: Mapping[str, object]) -> str:
     if not model:
         return ""
     file = f"; SHA-256 of the model file: {model['sha256_of_file']}" if model.get("sha256_of_file") else ""
-    return f"{model['class']}{_of_target(fields).replace(' for target', ', target')}{file}"
+    edits = model.get("edits")
+    changed = f"; changed after its release: {', '.join(map(str, edits))}" if isinstance(edits, list) else ""
+    return f"{model['class']}{_of_target(fields).replace(' for target', ', target')}{changed}{file}"
 
 
 def _short_name(receipt: Mapping[str, Any]) -> str:

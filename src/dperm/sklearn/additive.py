@@ -10,10 +10,11 @@ computed from the released coefficients alone (T3).
 import copy
 from abc import ABC
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
@@ -27,6 +28,7 @@ from dperm.data.arrays import Floats
 from dperm.data.bounded import invalid_rows
 from dperm.data.columns import AnyColumn, Unseen
 from dperm.data.encoded import EncodingFacts
+from dperm.data.encoder import checked_columns
 from dperm.data.schema import text_digest
 from dperm.data.tables import column_names, is_table, named_columns, raw_columns, require_in_memory
 from dperm.data.targets import LabelKind
@@ -37,6 +39,7 @@ from dperm.presentation.facts import Fact
 from dperm.presentation.numbers import format_parameters
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
+from dperm.privacy.digest import digest
 from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.report import Statement
 from dperm.report.schema_facts import ENCODERS
@@ -75,10 +78,12 @@ CURVATURE = {LabelKind.SIGN: 0.12, LabelKind.NUMBER: 1.0}
 LEARNABLE = 0.25
 """Curvature of a cell, in units of Lambda, below which the detail of a column is not learnt."""
 EDITS = (
-    "The terms {} of the model were changed after the release. The record describes the model before these changes. "
-    "The changes are post-processing (T3), if whoever made them did not look at the private data."
+    "{} of the model {} changed after the release. The record describes the model as it was released. Such changes "
+    "are post-processing (T3), if whoever made them did not look at the private data."
 )
-"""Sentence of a statement about edits."""
+"""Sentences of a statement about edits."""
+EDITS_WITHOUT_RELEASE = "{} of the model {} changed after the fit."
+"""Sentence about edits of a model that was fitted without noise."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -102,6 +107,7 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
     fit_intercept: bool = field(default=True, init=False)
 
     _edits: tuple[Edit, ...] = field(default=(), init=False)
+    _fit_edits: int = field(default=0, init=False)  # made by the fit itself, which the parameters repeat
 
     def plan(self, n: int | None = None, dim: int | None = None) -> "Plan":
         """Return the plan that ``fit`` will follow, computed from public numbers alone.
@@ -201,14 +207,15 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         """
         check_is_fitted(self)
         wanted = self._known_terms("names", self.term_names_ if names is None else names)
-        note = self._guarantee_note()
         if axes is None:
             found = shape_axes(len(wanted))
-            figure_note(found, note)
+            figure_note(found, "\n".join(self._shape_notes(wanted)))
         else:
             found = given_axes(axes, len(wanted))
         for name, ax in zip(wanted, found, strict=True):
-            plot_shape(self.shape_functions_[name], ax, note="" if axes is None else note)
+            plot_shape(
+                self.shape_functions_[name], ax, note="" if axes is None else "\n".join(self._shape_notes([name]))
+            )
         return save_shapes(found, path)
 
     def write_shapes(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
@@ -240,7 +247,7 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         text = shapes_page(
             list(self.shape_functions_.values()),
             model=type(self).__name__,
-            note=self._guarantee_note(),
+            note=". ".join(self._shape_notes(self.term_names_)),
             intercept=self._offset,
             is_private=self.guarantee_ is not None,
         )
@@ -324,8 +331,18 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         found = super().statement_
         if not self._edits:
             return found
-        listed = ", ".join(dict.fromkeys(edit.describe() for edit in self._edits))
-        return Statement({**found, "composition": f"{found['composition']} {EDITS.format(listed)}"})
+        several, listed = len({edit.term for edit in self._edits}) > 1, ", ".join(self._listed_edits())
+        template = EDITS_WITHOUT_RELEASE if self.record_ is None else EDITS
+        edits = template.format(
+            f"The terms {listed}" if several else f"The term {listed}", "were" if several else "was"
+        )
+        return Statement({**found, "composition": f"{found['composition']} {edits}"})
+
+    @property
+    def shape_functions_(self) -> Mapping[str, ShapeFunction]:
+        """Shape function of each term, by name. The mapping is read-only: predictions, statement and files use it."""
+        check_is_fitted(self)
+        return MappingProxyType(self._shapes)
 
     def to_sklearn(self) -> Any:
         """Raise AssumptionError: no estimator of scikit-learn has shape functions.
@@ -346,6 +363,7 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
 
     def _set_fitted(self, fitted: FitResult, columns: Any, arguments: Mapping[str, Any] | None = None) -> Self:
         super()._set_fitted(fitted, columns, arguments)
+        self._parameters = _own_declarations(self._parameters)
         encoder = AdditiveEncoder(self._parameters["terms"], _pairs(self._parameters["interactions"]))
         self.encoder_ = encoder
         self.n_features_in_ = len(encoder.columns)
@@ -355,10 +373,12 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         for term, values in zip(encoder.terms, encoder.term_values(fitted.coef[0]), strict=True):
             shapes[term.name], mean = ShapeFunction(term.name, axes_of(term), values, self._unit(fitted)).centred()
             offset += mean
-        self.shape_functions_: dict[str, ShapeFunction] = shapes
+        self._shapes: dict[str, ShapeFunction] = shapes
         self.intercept_: Any = np.array([offset]) if fitted.classes is not None else offset
         self._edits = ()
-        return self._apply_edits(self._projected(self._directions(encoder)))
+        self._apply_edits(self._projected(self._directions(encoder)))
+        self._fit_edits = len(self._edits)
+        return self
 
     def _encoded(self, X: Any) -> tuple[Any, EncodingFacts | None]:
         refuse_paths(X)
@@ -390,15 +410,29 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
             raise ValueError("the terms have another number of features")
 
     def _edits_to_store(self) -> list[dict[str, object]]:
-        first = len(self._parameters["monotone"] or ())  # made by the fit itself, and repeated from the parameters
-        return [edit.as_data() for edit in self._edits[first:]]
+        return [edit.as_data() for edit in self._edits[self._fit_edits :]]
+
+    def _edited_terms(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(edit.term for edit in self._edits[self._fit_edits :]))
+
+    def _edit_facts(self) -> dict[str, object]:
+        if not self._edited_terms():
+            return {}
+        numbers = [np.array([self._offset]), *(shape.points.ravel() for shape in self._shapes.values())]
+        return {"edits": self._listed_edits(), "shapes_digest": digest(np.concatenate(numbers))}
+
+    def _listed_edits(self, names: Sequence[str] | None = None) -> list[str]:
+        chosen = (edit for edit in self._edits if names is None or edit.term in names)
+        return list(dict.fromkeys(edit.describe() for edit in chosen))
 
     def _restore_edits(self, stored: list[Any]) -> None:
         edits = [Edit.from_data(data) for data in stored]
-        shapes = dict(self.shape_functions_)
-        for edit in edits:
-            shapes[edit.term] = shapes[edit.term].with_points(edit.points)
-        self.shape_functions_, self._edits = shapes, (*self._edits, *edits)
+        shapes, last = dict(self._shapes), {edit.term: place for place, edit in enumerate(edits)}
+        for place, edit in enumerate(edits):
+            if (edit.points is None) is (place == last[edit.term]):
+                raise ValueError("only the last edit of each term has contributions")
+            shapes[edit.term] = edit.restored(shapes[edit.term])
+        self._shapes, self._edits = shapes, (*self._edits, *edits)
 
     def _chosen_plan(self, spec: ProblemSpec, goal: Any) -> "Plan":
         from dperm.methods.choose import choose
@@ -408,13 +442,16 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
         return plan.because(*_advice(plan, self._declared_encoder(None))) if isinstance(self.terms, Mapping) else plan
 
     def _with_edits(self, changed: Mapping[str, tuple[str, ShapeFunction]]) -> Self:
-        return copy.copy(self)._apply_edits(changed)
+        found = copy.copy(self)
+        found.intercept_, found.coef_ = copy.deepcopy(self.intercept_), np.array(self.coef_)
+        return found._apply_edits(changed)
 
     def _apply_edits(self, changed: Mapping[str, tuple[str, ShapeFunction]]) -> Self:
         """Set changed shapes, given by name of the term with the kind of the change."""
         edits = [Edit(name, kind, tuple(shape.points.ravel().tolist())) for name, (kind, shape) in changed.items()]
-        self.shape_functions_ = {**self.shape_functions_, **{name: shape for name, (_, shape) in changed.items()}}
-        self._edits = (*self._edits, *edits)
+        self._shapes = {**self._shapes, **{name: shape for name, (_, shape) in changed.items()}}
+        replaced = (replace(edit, points=None) if edit.term in changed else edit for edit in self._edits)
+        self._edits = (*replaced, *edits)
         return self
 
     def _projected(self, directions: Mapping[str, int]) -> dict[str, tuple[str, ShapeFunction]]:
@@ -487,6 +524,11 @@ class PrivateAdditiveModel(PrivateLinearModel, ABC):
             return "prediction"
         return "log-odds" if fitted.public.get("clip_share") == 1.0 else "score"
 
+    def _shape_notes(self, names: Sequence[str]) -> list[str]:
+        """Return the guarantee, and the changes of the named terms after the release if there are any."""
+        since, edits = "fit" if self.record_ is None else "release", self._listed_edits(names)
+        return [self._guarantee_note(), *([f"changed after the {since}: {', '.join(edits)}"] if edits else [])]
+
     def _guarantee_note(self) -> str:
         if self.guarantee_ is None:
             return "NOT PRIVATE: no guarantee"
@@ -534,7 +576,7 @@ class PrivateAdditiveClassifier(PrivateAdditiveModel, PrivateProbabilityClassifi
 
     Attributes
     ----------
-    shape_functions_ : dict of str to ShapeFunction
+    shape_functions_ : read-only mapping of str to ShapeFunction
         Shape function of each term. The values of a shape on its grid have mean 0.
     intercept_ : ndarray of shape (1,)
         Intercept, which contains the means of the shapes.
@@ -737,6 +779,17 @@ def _pairs(interactions: Any) -> tuple[Any, ...]:
             remedy='Declare the pairs from public knowledge, such as [("hour", "workingday")].',
         )
     return tuple(interactions)
+
+
+def _own_declarations(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters with copies of the declarations, which later changes by the user do not reach."""
+    monotone, pairs = given["monotone"], given["interactions"]
+    return {
+        **given,
+        "terms": checked_columns(given["terms"]),
+        "interactions": [tuple(pair) for pair in pairs] if isinstance(pairs, tuple | list) else pairs,
+        "monotone": None if monotone is None else dict(monotone),
+    }
 
 
 def _renamed(error: ParameterError) -> ParameterError:

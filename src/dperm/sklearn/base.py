@@ -414,6 +414,14 @@ class PrivateLinearModel(EstimatorDisplay, BaseEstimator, ABC):
         """Return the changes of the model after its release as plain data, for a file; a linear model has none."""
         return []
 
+    def _edited_terms(self) -> tuple[str, ...]:
+        """Return the names of the terms that were changed after the release; a linear model has none."""
+        return ()
+
+    def _edit_facts(self) -> dict[str, object]:
+        """Return public facts that identify a model changed after its release; empty for an unchanged model."""
+        return {}
+
     def _restore_edits(self, stored: list[Any]) -> None:
         """Apply the changes in a file to the loaded model; raise ValueError if they do not fit."""
         if stored:

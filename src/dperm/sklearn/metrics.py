@@ -26,6 +26,7 @@ from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
 from dperm.report import Statement, statement, write_statement
 from dperm.sklearn import parameters
+from dperm.sklearn.base import PrivateLinearModel
 from dperm.sklearn.header import EvaluationBudget
 from dperm.sklearn.metric_plots import MetricPlots
 
@@ -437,10 +438,14 @@ def _regresses(model: Any) -> bool:
 
 
 def _release_of(model: Any) -> dict[str, object]:
-    """Return the digest of the released model in its receipt, which its ledger entry has too; empty without one."""
-    receipt = getattr(getattr(_last_step(model), "record_", None), "ledger", None) if _is_own(model) else None
+    """Return the digest of the released model in its receipt, which its ledger entry has too, and later edits."""
+    last = _last_step(model)
+    if not _is_own(model):
+        return {}
+    receipt = getattr(getattr(last, "record_", None), "ledger", None)
     found = receipt.get("digest") if isinstance(receipt, Mapping) else None
-    return {} if found is None else {"release_digest": found}
+    edits: dict[str, object] = last._edit_facts() if isinstance(last, PrivateLinearModel) else {}
+    return {**({} if found is None else {"release_digest": found}), **edits}
 
 
 def _without_target(X: Any, target: str) -> tuple[Any, Any]:

@@ -7,8 +7,10 @@ private data.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from importlib import import_module
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ from dperm.errors import ParameterError
 
 DIRECTIONS = {1: "increasing", -1: "decreasing"}
 """Directions of monotone shapes, by their sign."""
+MOST = 1e100
+"""Largest size of an edited contribution."""
 EDITED = "edited"
 """Kind of an edit by new values; monotone projections are named by their direction."""
 
@@ -52,6 +56,16 @@ class Axis:
     is_number: bool
     is_step: bool
     ends: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Make the grid a read-only copy."""
+        grid = np.array(self.grid)
+        grid.setflags(write=False)
+        object.__setattr__(self, "grid", grid)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Rebuild copies and pickles by the constructor, so that their grids are read-only too."""
+        return type(self), (self.column, self.grid, self.others, self.is_number, self.is_step, self.ends)
 
     @property
     def labels(self) -> tuple[Any, ...]:
@@ -271,18 +285,32 @@ class ShapeFunction:
 
     def _checked_values(self, values: Any, *, single: bool = False) -> Any:
         expected = () if single else self.values.shape
-        try:
-            found = np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            found = np.full(1, np.nan)
-        if found.shape not in ((), expected) or not np.isfinite(found).all():
+        found = _real_numbers(values)
+        if found is None or found.shape not in ((), expected) or not are_contributions(found):
             size = "a finite number" if single else f"finite numbers of shape {expected}, or one number"
+            size += f", of at most {MOST:g} in size"
             raise ParameterError(
                 argument=f"contributions of the term {shown(self.name)}",
                 rule=f"must be {size}",
                 remedy="Start from shape_functions_[name].values.",
             )
         return found
+
+
+def are_contributions(values: Any) -> bool:
+    """Whether all numbers are finite and at most `MOST` in size, so that sums of contributions are finite."""
+    return bool((np.abs(values) <= MOST).all())  # False for NaN
+
+
+def _real_numbers(values: Any) -> Floats | None:
+    """Return real numbers as an array of doubles; None for Booleans, text and anything else."""
+    try:
+        found = np.asarray(values, dtype=object)
+        if not all(isinstance(one, Real) and not isinstance(one, bool | np.bool_) for one in found.ravel()):
+            return None
+        return found.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 @dataclass(frozen=True)
@@ -296,16 +324,16 @@ class Edit:
     kind
         "edited", "increasing" or "decreasing".
     points
-        Contributions at all points after the edit, flat.
+        Contributions at all points after the edit, flat; None if a later edit of the term replaced them.
     """
 
     term: str
     kind: str
-    points: tuple[float, ...]
+    points: tuple[float, ...] | None
 
     def as_data(self) -> dict[str, object]:
         """Return the edit as plain data, for a model file."""
-        return {"term": self.term, "kind": self.kind, "points": list(self.points)}
+        return {"term": self.term, "kind": self.kind, "points": None if self.points is None else list(self.points)}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Edit":
@@ -318,10 +346,28 @@ class Edit:
         """
         if data.keys() != {"term", "kind", "points"} or data["kind"] not in (EDITED, *DIRECTIONS.values()):
             raise ValueError("there is an unknown edit")
-        points = tuple(map(float, data["points"]))
-        if not isinstance(data["term"], str) or not np.isfinite(points).all():
+        points = None if data["points"] is None else tuple(map(float, data["points"]))
+        limit = MOST if data["kind"] == EDITED else np.finfo(np.float64).max
+        if not isinstance(data["term"], str) or not (np.abs(points or ()) <= limit).all():
             raise ValueError("an edit is damaged")
         return cls(data["term"], data["kind"], points)
+
+    def restored(self, shape: ShapeFunction) -> ShapeFunction:
+        """Return the shape after a stored edit.
+
+        Raises
+        ------
+        ValueError
+            If the contributions do not fit the shape, or a monotone edit is not monotone.
+        """
+        found = shape if self.points is None else shape.with_points(self.points)
+        sign = {kind: sign for sign, kind in DIRECTIONS.items()}.get(self.kind)
+        if sign is not None:
+            if len(found.axes) > 1 or not found.axes[0].is_number:
+                raise ValueError("a monotone edit needs a term of a single number")
+            if self.points is not None and (sign * np.diff(found.values) < 0).any():
+                raise ValueError("an edit is not monotone as its kind states")
+        return found
 
     def describe(self) -> str:
         """Return the edit as a phrase, such as "age (made increasing)"."""
@@ -345,10 +391,13 @@ def edited_shape(shape: ShapeFunction, change: Any) -> ShapeFunction:
         If the new contributions do not fit the shape.
     """
     found = change(shape) if callable(change) else change
+    if found is None:
+        rule = f"must have new contributions of the term {shown(shape.name)}"
+        raise ParameterError(argument="changes", rule=rule, got="None", remedy="Leave out a term that stays.")
     if not isinstance(found, ShapeFunction):
-        return shape.replaced(found)
-    if found.name != shape.name or found.points.shape != shape.points.shape or not np.isfinite(found.points).all():
-        rule = f"must be a shape of the term {shown(shape.name)} with finite contributions"
+        found = shape.replaced(found)
+    if found.name != shape.name or found.points.shape != shape.points.shape or not are_contributions(found.points):
+        rule = f"must be a shape of the term {shown(shape.name)} with finite contributions of at most {MOST:g} in size"
         raise ParameterError(argument="changes", rule=rule, remedy="Start from shape_functions_[name].replaced(...).")
     return replace(shape, points=found.points)
 
@@ -416,14 +465,14 @@ class AdditiveExplanation:
         Returns
         -------
         dict
-            Mapping with ``type``, ``names`` and ``scores``; for local explanations also ``extra``, the intercept.
+            Copy with ``type``, ``names`` and ``scores``; for local explanations also ``extra``, the intercept.
         """
         if key is None:
-            return dict(self.overall)
+            return deepcopy(dict(self.overall))
         if isinstance(key, bool) or not isinstance(key, int) or not 0 <= key < len(self.specific):
             rule = f"must be None or a whole number from 0 to {len(self.specific) - 1}"
             raise ParameterError(argument="key", rule=rule, got=shown(key))
-        return dict(self.specific[key])
+        return deepcopy(dict(self.specific[key]))
 
 
 def global_explanation(shapes: Mapping[str, ShapeFunction]) -> AdditiveExplanation:

@@ -34,6 +34,7 @@ _PREPARED = (
     "and the version of dperm that wrote the file. The committed digest binds the schema, the metrics, the "
     "parameters and the coefficients together."
 )
+_EDITED = " The shapes of {} were changed after the release; the ledger does not cover changes."
 _MEANING = "meaning"
 _REBUILT = ("profile", _MEANING, "sampling")
 """Fields of a statement that follow from the guarantee and the event alone."""
@@ -73,6 +74,8 @@ class Artefact:
         The fields of a statement; empty for other files.
     stages
         Stages of the release in a model or record; None for files that do not list them.
+    edited
+        Terms of an additive model whose shapes were changed after the release.
     """
 
     source: Path
@@ -86,6 +89,7 @@ class Artefact:
     released: bool | None = None
     statement: Mapping[str, Any] = field(default_factory=dict)
     stages: list[Any] | None = None
+    edited: tuple[str, ...] = ()
 
     def anchor(self) -> Anchor | None:
         """Return the anchor in the receipt; None without one."""
@@ -130,7 +134,8 @@ class Artefact:
             yield f"{self.source}: {_PREPARED}"
         else:
             is_bound = _booked_header(reserved) is not None
-            yield f"{self.source}: {_UNBOUND_FACTS if is_bound else _HEADER_UNBOUND}"
+            edited = _EDITED.format(", ".join(self.edited)) if self.edited else ""
+            yield f"{self.source}: {_UNBOUND_FACTS if is_bound else _HEADER_UNBOUND}{edited}"
 
     def _reservation(self, books: Books) -> Entry | None:
         anchor = self.anchor()
@@ -240,8 +245,11 @@ def _of_model(path: Path) -> Artefact:
     if not isinstance(stored, str):  # fitted without noise
         return Artefact(path, {}, released="released" in file.arrays)
     record, damage, header = Record.from_json(stored), "", None
+    edited: tuple[str, ...] = ()
     try:
-        load_stored(path)  # the coefficients follow from the released values, and those from the digest in the receipt
+        edited = (
+            load_stored(path).estimator._edited_terms()
+        )  # the coefficients follow from the released values, and those from the digest in the receipt
         header = stored_header_digest(path)
     except ModelFormatError as error:
         damage = str(error.__cause__ or error).rstrip(".")
@@ -258,6 +266,7 @@ def _of_model(path: Path) -> Artefact:
         damage=damage,
         released="released" in file.arrays,
         stages=list(record.stages),
+        edited=edited,
     )
 
 
