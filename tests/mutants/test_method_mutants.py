@@ -551,8 +551,8 @@ MUTANTS = [
     Mutant(
         "the intercept is not regularised in passes with second derivatives (E17, T54)",
         "dperm.erm.table_objective",
-        "return kernel.gradient(sums) + self.spec.strength * theta",
-        "return kernel.gradient(sums) + self.spec.strength * np.append(theta[:-1], 0.0)",
+        "gradient = kernel.gradient(sums) + self.spec.strength * theta",
+        "gradient = kernel.gradient(sums) + self.spec.strength * np.append(theta[:-1], 0.0)",
         all_coefficients_are_regularised,
     ),
     Mutant(

@@ -151,7 +151,7 @@ MUTANTS = [
     Mutant(
         "the norm of a row forgets the indicator beside the scaled number",
         "data/columns.py",
-        "return 2 if self.bins or (self.missing and self.impute is not None) else 1",
+        "return 2 if self.cut_points or (self.missing and self.impute is not None) else 1",
         "return 1",
         NORM,
     ),
