@@ -16,7 +16,9 @@ from sklearn.exceptions import NotFittedError
 from dperm.errors import ModelFormatError, ParameterError
 from dperm.report import model_file
 from dperm.report.model_file import ModelFile, read_model, write_model
+from dperm.report.whole_file import allocated_file
 from dperm.sklearn import PrivateAdditiveClassifier, PrivateAdditiveRegressor, PrivateLogisticRegression, load_model
+from dperm.sklearn.files import save
 from dperm.sklearn.shapes import Axis, ShapeFunction
 
 X, Y, NUMBERS = records()
@@ -271,6 +273,10 @@ def test_what_cannot_be_read_is_not_written(tmp_path, fitted, monkeypatch):
     monkeypatch.setattr(model_file, "HEADER_SHARE", 0)
     with pytest.raises(ModelFormatError, match=r"cannot write a model to .*model\.dperm': the header is too large"):
         fitted.save(path, overwrite=True)
+    assert path.read_bytes() == before
+    path.unlink()
+    with allocated_file(path, 10) as room:  # of dperm fit, which must not lose a charged release
+        save(fitted, path, allocated=room)
     assert path.read_bytes() == before
 
 

@@ -79,7 +79,8 @@ def write_model(
     FileExistsError
         If ``path`` exists and ``overwrite`` is False.
     ModelFormatError
-        If the header or the file is larger than `read_model` accepts. Nothing is written.
+        If the header or the file is larger than `read_model` accepts. Nothing is written. With ``allocated``, which
+        belongs to a release that is charged and not kept in memory, the file is written all the same.
     """
     header = {
         "magic": MAGIC,
@@ -93,10 +94,8 @@ def write_model(
     members: dict[str, Any] = {HEADER: np.frombuffer(text, dtype=np.uint8), **model.arrays}
     content = io.BytesIO()
     np.savez(content, **members)
-    try:
-        _require_size(content.getvalue())
-    except ValueError as error:  # a file that `read_model` would refuse
-        raise ModelFormatError(f"cannot write a model to {os.fspath(path)!r}: {error}.") from None
+    if allocated is None:
+        _require_readable(path, content.getvalue())
     with whole_file(path, overwrite=overwrite, allocated=allocated) as file:
         file.write(content.getbuffer())
 
@@ -144,6 +143,14 @@ def _members(content: bytes) -> dict[str, NDArray[Any]]:
     if not all(isinstance(array, np.ndarray) for array in found.values()):
         raise ValueError("a part is not an array")
     return found
+
+
+def _require_readable(path: str | os.PathLike[str], content: bytes) -> None:
+    """Raise ModelFormatError for a file that `read_model` would refuse."""
+    try:
+        _require_size(content)
+    except ValueError as error:
+        raise ModelFormatError(f"cannot write a model to {os.fspath(path)!r}: {error}.") from None
 
 
 def _require_size(content: bytes) -> None:
