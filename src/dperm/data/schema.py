@@ -38,10 +38,11 @@ import hashlib
 import json
 import os
 import tomllib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from dperm.checks import shown
 from dperm.data.additive_encoder import AdditiveEncoder
@@ -123,8 +124,44 @@ class TargetSchema:
         return {"name": self.name, **{name: list(given) for name, given in kept.items() if given is not None}}
 
 
+class TableSchema(ABC):
+    """Base class of schemas of tables: `Schema` and `AdditiveSchema`."""
+
+    encoder: PublicEncoder | AdditiveEncoder
+    target: TargetSchema | None
+
+    def __post_init__(self) -> None:
+        """Check that the target is not one of the declared columns too."""
+        _require_apart(self.target, self.encoder.columns)
+
+    @classmethod
+    @abstractmethod
+    def from_toml(cls, text: str) -> Self:
+        """Return the schema declared by the TOML ``text``."""
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the schema in a TOML file.
+
+        Raises
+        ------
+        LeakError, ParameterError
+            As `from_toml` does; the message begins with the path.
+        """
+        return _loaded(Path(path), cls.from_toml)
+
+    def to_json(self) -> str:
+        """Return the schema, which is public, as one line of JSON with a format version."""
+        return _schema_json(self.encoder.to_json(), self.target)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 digest of the JSON, by which a model refers to its schema."""
+        return text_digest(self.to_json())
+
+
 @dataclass(frozen=True)
-class Schema:
+class Schema(TableSchema):
     """Declared columns as an encoder, and the declared target, if there is one.
 
     Attributes
@@ -162,23 +199,8 @@ class Schema:
     encoder: PublicEncoder
     target: TargetSchema | None = None
 
-    def __post_init__(self) -> None:
-        """Check that the target is not a feature too."""
-        _require_apart(self.target, self.encoder.columns)
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Schema":
-        """Return the schema in a TOML file.
-
-        Raises
-        ------
-        LeakError, ParameterError
-            As `from_toml` does; the message begins with the path.
-        """
-        return _loaded(Path(path), cls.from_toml)
-
-    @classmethod
-    def from_toml(cls, text: str) -> "Schema":
+    def from_toml(cls, text: str) -> Self:
         """Return the schema declared by the TOML ``text``.
 
         Raises
@@ -194,10 +216,6 @@ class Schema:
         except LeakError as error:
             raise _of_draft(error, text) from None
 
-    def to_json(self) -> str:
-        """Return the schema, which is public, as one line of JSON with a format version."""
-        return _schema_json(self.encoder.to_json(), self.target)
-
     def to_toml(self) -> str:
         """Return the schema as the text of a TOML file, which `from_toml` reads back as an equal schema.
 
@@ -210,11 +228,6 @@ class Schema:
         """
         return _toml_tables(self.encoder.columns, self.target)
 
-    @property
-    def digest(self) -> str:
-        """SHA-256 digest of the JSON, by which a model refers to its schema."""
-        return text_digest(self.to_json())
-
     @classmethod
     def from_json(cls, text: str) -> "Schema":
         """Return the schema stored by ``to_json``; raise ParameterError for any other JSON."""
@@ -223,7 +236,7 @@ class Schema:
 
 
 @dataclass(frozen=True)
-class AdditiveSchema:
+class AdditiveSchema(TableSchema):
     """Declared columns and pairs of an additive model, and the declared target, if there is one.
 
     The TOML file has the keys of `Schema` and those for additive models.
@@ -260,23 +273,8 @@ class AdditiveSchema:
     encoder: AdditiveEncoder
     target: TargetSchema | None = None
 
-    def __post_init__(self) -> None:
-        """Check that the target is not a term too."""
-        _require_apart(self.target, self.encoder.columns)
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "AdditiveSchema":
-        """Return the schema in a TOML file.
-
-        Raises
-        ------
-        LeakError, ParameterError
-            As `from_toml` does; the message begins with the path.
-        """
-        return _loaded(Path(path), cls.from_toml)
-
-    @classmethod
-    def from_toml(cls, text: str) -> "AdditiveSchema":
+    def from_toml(cls, text: str) -> Self:
         """Return the schema declared by the TOML ``text``.
 
         Raises
@@ -292,10 +290,6 @@ class AdditiveSchema:
         except LeakError as error:
             raise _of_draft(error, text) from None
 
-    def to_json(self) -> str:
-        """Return the schema, which is public, as one line of JSON with a format version."""
-        return _schema_json(self.encoder.to_json(), self.target)
-
     def to_toml(self) -> str:
         """Return the schema as the text of a TOML file, which `from_toml` reads back as an equal schema.
 
@@ -307,11 +301,6 @@ class AdditiveSchema:
         pairs = [list(pair) for pair in self.encoder.pairs]
         declared = f"{INTERACTIONS} = {toml_value(pairs)}\n\n" if pairs else ""
         return declared + _toml_tables(self.encoder.columns, self.target)
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 digest of the JSON, by which a model refers to its schema."""
-        return text_digest(self.to_json())
 
     @classmethod
     def from_json(cls, text: str) -> "AdditiveSchema":
